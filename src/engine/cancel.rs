@@ -12,6 +12,22 @@ use crate::wheel::Cursor;
 const IDS_PER_HOLD: usize = 32;
 
 impl<T> Core<T> {
+    /// Cancels a timer, and calls `then` with the answer, outside the lock. Where most
+    /// answers are given, the compiler knows which one it is.
+    #[inline(always)]
+    pub(crate) fn cancel_then<R>(&self, id: TimerId, then: impl FnOnce(Cancel<T>) -> R) -> R {
+        let Some(cell) = self.cell_of(id) else {
+            return then(Cancel::Gone);
+        };
+        let mut held = self.hold(cell);
+        let Some(at) = held.shard.find_plain(id) else {
+            return then(self.cancel_any(held, id));
+        };
+        let payload = held.shard.cancel_plain(at);
+        Self::let_go(held);
+        then(Cancel::Cancelled(payload))
+    }
+
     #[cold]
     fn cancel_any(&self, mut held: Held<'_, T>, id: TimerId) -> Cancel<T> {
         let cancelled = held.shard.cancel(id, || self.tick_now());
@@ -50,19 +66,9 @@ impl<T> Engine<T> {
     /// assert_eq!(engine.cancel(id), Cancel::Gone);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    // A caller that ignores the payload then drops it where it stands.
-    #[inline(always)]
+    #[inline]
     pub fn cancel(&self, id: TimerId) -> Cancel<T> {
-        let Some(cell) = self.core.cell_of(id) else {
-            return Cancel::Gone;
-        };
-        let mut held = self.core.hold(cell);
-        let Some(at) = held.shard.find_plain(id) else {
-            return self.core.cancel_any(held, id);
-        };
-        let payload = held.shard.cancel_plain(at);
-        Core::let_go(held);
-        Cancel::Cancelled(payload)
+        self.core.cancel_then(id, |cancelled| cancelled)
     }
 
     /// Cancels many timers, and returns the answer of [`cancel`](Engine::cancel)

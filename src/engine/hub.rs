@@ -204,7 +204,7 @@ impl<T> Core<T> {
 
     /// Releases the lock for a holder that has linked no timer and raised no signal. Frees the
     /// memory of a wheel that has become empty after that.
-    #[inline(always)]
+    #[inline]
     pub(super) fn let_go(mut held: Held<'_, T>) {
         if held.shard.wheel.is_worth_freeing() {
             let retired = held.shard.wheel.give_back();

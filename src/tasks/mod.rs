@@ -15,7 +15,7 @@ use crate::drive::{Builder, Family, ProcessFn, Sealed, StartError, WeakEngine, c
 use crate::engine::{Engine, Unstarted};
 use crate::id::TimerId;
 use crate::timeline::PointInTime;
-use crate::timer::{Refusal, Refused, Timer};
+use crate::timer::{Cancel, Refusal, Refused, Timer};
 
 /// Runs closures later, on worker threads of its own.
 ///
@@ -38,10 +38,9 @@ use crate::timer::{Refusal, Refused, Timer};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// For all that tasks have in common with other timers, such as cancels, walks, names,
-/// reports and counts, it dereferences to [`Engine<Task>`](Engine). A cancel returns the
-/// closure, which you can drop or schedule again. All tasks are in queue 0, whose workers
-/// each hold one task.
+/// For all that tasks have in common with other timers, such as walks, names, reports and
+/// counts, it dereferences to [`Engine<Task>`](Engine). All tasks are in queue 0, whose
+/// workers each hold one task.
 #[derive(Clone, Debug)]
 pub struct TaskEngine {
     engine: Engine<Task>,
@@ -143,7 +142,8 @@ impl TaskEngine {
 
     /// Schedules a closure that runs at most once and does not see its [`Firing`].
     /// Inlined where the timer is made, because the compiler then knows that it is plain.
-    /// Schedules a task that an engine has given back, on its cancel or its shutdown.
+    /// Schedules a task that a shutdown, a cancel by [`Engine::cancel`] or a replacement has
+    /// given back.
     ///
     /// # Errors
     /// Fails as [`run_after`](TaskEngine::run_after) does. A task that runs once can't repeat:
@@ -153,10 +153,11 @@ impl TaskEngine {
     /// use std::time::Duration;
     /// use tickwheel::{TaskEngine, Timer};
     ///
-    /// let tasks = TaskEngine::builder().start()?;
-    /// let id = tasks.run_every(Duration::from_secs(60), |_| println!("a minute"))?;
-    /// let task = tasks.cancel(id).into_payload().unwrap();
-    /// tasks.schedule(Timer::every(Duration::from_secs(30), task))?;
+    /// let [old, new] = [TaskEngine::builder().start()?, TaskEngine::builder().start()?];
+    /// let minute = Duration::from_secs(60);
+    /// old.run_every(minute, |_| println!("a minute"))?;
+    /// let task = old.shutdown().remove(0).payload.unwrap();
+    /// new.schedule(Timer::every(minute, task))?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn schedule(&self, timer: Timer<Task>) -> Result<TimerId, Refused<Timer<Task>>> {
@@ -284,6 +285,39 @@ impl TaskEngine {
         created.map_err(|refused| refused.map(Task::into_each))
     }
 
+    /// Cancels a task. [`Cancel::Running`] means that the task is running
+    /// and will not run again. Drops the closure in this call, unless the
+    /// task is [`notified`](Timer::notified); see [`Engine::cancel`].
+    pub fn cancel(&self, id: TimerId) -> Cancel<()> {
+        self.engine.core().cancel_then(id, Cancel::without_payload)
+    }
+
+    /// Cancels the tasks that have this name, oldest first: all of them if `max` is
+    /// `None`, otherwise at most `max`. Returns the answer for each, with its id. A task in
+    /// its last run is [`Cancel::Running`], and does not count towards `max`. See
+    /// [`Engine::cancel_by_name`].
+    pub fn cancel_by_name(
+        &self,
+        name: &str,
+        max: impl Into<Option<usize>>,
+    ) -> Vec<(TimerId, Cancel<()>)> {
+        without_payloads(self.engine.cancel_by_name(name, max))
+    }
+
+    /// Cancels all tasks, without shutting the engine down. Returns the answer for each
+    /// that had not ended, with its id; see [`Engine::cancel_all`].
+    pub fn cancel_all(&self) -> Vec<(TimerId, Cancel<()>)> {
+        without_payloads(self.engine.cancel_all())
+    }
+
+    /// Cancels a task and blocks until it is no longer running and, if it is
+    /// [`notified`](Timer::notified), has been told of the end; see
+    /// [`Engine::cancel_and_wait`]. Does not block when called from within the
+    /// task itself. Two tasks that wait for each other block for ever.
+    pub fn cancel_and_wait(&self, id: TimerId) -> Cancel<()> {
+        self.engine.cancel_and_wait(id).without_payload()
+    }
+
     /// Blocks until every worker has ended. Tasks then no longer run, and all
     /// values that tasks held have been dropped, even if reports are unread.
     ///
@@ -310,6 +344,12 @@ impl TaskEngine {
     pub fn join(&self) {
         self.engine.core().workers.wait_until_ended();
     }
+}
+
+/// Drops the closures from the answers.
+fn without_payloads(answers: Vec<(TimerId, Cancel<Task>)>) -> Vec<(TimerId, Cancel<()>)> {
+    let answers = answers.into_iter();
+    answers.map(|(id, answer)| (id, answer.without_payload())).collect()
 }
 
 impl Builder<TaskEngine> {

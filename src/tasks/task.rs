@@ -286,7 +286,7 @@ impl Firing {
     ///             return tell.send(block).unwrap();
     ///         }
     ///         if block == 2 {
-    ///             assert!(matches!(inner.cancel(firing.id()), Cancel::Running));
+    ///             assert_eq!(inner.cancel(firing.id()), Cancel::Running);
     ///         }
     ///     }
     /// };
@@ -331,7 +331,7 @@ impl<F: FnOnce(Firing) + Send + 'static> Timer<F> {
     /// let (tell, told) = std::sync::mpsc::channel();
     /// let task = move |firing: Firing| tell.send(firing.outcome()).unwrap();
     /// let id = timers.run(Timer::after(Duration::from_secs(9), task).notified())?;
-    /// assert!(timers.cancel(id).is_cancelled());
+    /// timers.cancel(id).into_payload().unwrap();
     /// assert_eq!(told.recv()?, CloseReason::Cancelled);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -9,7 +9,6 @@ use super::*;
 use crate::drive::Driver;
 use crate::stats::Ledger;
 use crate::timeline::Time;
-use crate::timer::Cancel;
 use crate::wheel::Advance;
 
 mod awaited;
@@ -147,7 +146,7 @@ fn every_ending<C: Capture>() {
             here.timers.run_after(LATER, once::<C>()).unwrap(),
             here.timers.run_after(NOW, once::<C>()).unwrap(),
         ];
-        assert!(ids.iter().all(|&id| here.timers.cancel(id).is_cancelled()));
+        assert_eq!(ids.map(|id| here.timers.cancel(id)), [Cancel::Cancelled(()); 2]);
         assert_eq!(DROPPED.get(), 2);
         here.run();
     });
@@ -234,7 +233,7 @@ fn a_panic_in_drop<const N: usize>() {
         assert_eq!(here.timers.ledger().live, 0);
         assert_eq!(here.timers.snapshot().panics, 2);
         let id = here.timers.run_after(LATER, bomb()).unwrap();
-        let cancel = AssertUnwindSafe(|| drop(here.timers.cancel(id)));
+        let cancel = AssertUnwindSafe(|| here.timers.cancel(id));
         assert!(catch_unwind(cancel).is_err());
         assert_eq!(here.timers.ledger().cancelled, 1);
     });

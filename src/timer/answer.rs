@@ -40,20 +40,30 @@ impl<T> Cancel<T> {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use tickwheel::{Cancel, Firing, TaskEngine, Timer};
+    /// use tickwheel::{Cancel, Engine, Firing, TaskEngine, Timer};
     ///
     /// let (timers, _clock) = TaskEngine::builder().start_virtual()?;
     /// let task = |firing: Firing| println!("{:?}", firing.outcome());
     /// let id = timers.run(Timer::after(Duration::from_secs(9), task).notified())?;
-    /// let answer = timers.cancel(id);
+    /// let answer = Engine::cancel(&timers, id);
     /// assert!(matches!(answer, Cancel::Notified) && answer.is_cancelled());
-    /// assert!(!timers.cancel(id).is_cancelled());
+    /// assert!(!Engine::cancel(&timers, id).is_cancelled());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
     #[inline]
     pub fn is_cancelled(&self) -> bool {
         matches!(self, Cancel::Cancelled(_) | Cancel::Notified)
+    }
+
+    /// Drops the payload from the answer.
+    #[inline]
+    pub(crate) fn without_payload(self) -> Cancel<()> {
+        match self {
+            Cancel::Cancelled(_) | Cancel::Notified => Cancel::Cancelled(()),
+            Cancel::Running => Cancel::Running,
+            Cancel::Gone => Cancel::Gone,
+        }
     }
 }
 

@@ -19,8 +19,8 @@ fn a2_cancel_runs_the_callback_once_with_cancelled_on_a_worker() {
     let (tasks, clock, log) = virtual_tasks();
     let timer = Timer::after(SECOND, log.ending("t")).notified();
     let id = tasks.run(timer).unwrap();
-    assert!(tasks.cancel(id).is_cancelled());
-    assert!(matches!(tasks.cancel(id), Cancel::Gone));
+    assert_eq!(tasks.cancel(id), Cancel::Cancelled(()));
+    assert_eq!(tasks.cancel(id), Cancel::Gone);
     clock.run_until(Time::from_secs(100));
     assert_eq!(log.take(), ["t Cancelled"]);
 }
@@ -130,8 +130,8 @@ fn a7_cancelled_before_it_is_started() {
     let by_name = tasks.create(timer()).unwrap();
     let by_id = tasks.create(timer()).unwrap();
     assert_eq!(tasks.cancel_by_name("n", 1).len(), 1);
-    assert!(tasks.cancel(by_id.id()).is_cancelled());
-    assert!(tasks.cancel_by_name("n", 9).is_empty());
+    assert_eq!(tasks.cancel(by_id.id()), Cancel::Cancelled(()));
+    assert_eq!(tasks.cancel_by_name("n", 9), []);
     settle(&clock);
     assert!(log.take().is_empty(), "told before it was started");
     by_name.start().unwrap();
@@ -148,9 +148,9 @@ fn a8_a_timer_that_is_never_started_can_be_dismissed() {
     assert!(tasks.create(timer()).unwrap().dismiss().is_some());
     // Cancelled and then dismissed: never started, so no callback either.
     let cancelled = tasks.create(timer()).unwrap();
-    assert!(tasks.cancel(cancelled.id()).is_cancelled());
+    assert_eq!(tasks.cancel(cancelled.id()), Cancel::Cancelled(()));
     drop(cancelled);
-    assert!(tasks.cancel_by_name("n", 9).is_empty());
+    assert_eq!(tasks.cancel_by_name("n", 9), []);
     tasks.shutdown();
     settle(&clock);
     assert!(log.take().is_empty(), "a dismissed timer's callback ran");
@@ -166,7 +166,7 @@ fn a9_an_infinite_timer_ends_only_by_cancel_or_stop() {
     tasks.run(infinite("other")).unwrap();
     clock.run_until(Time::from_secs(86_400 * 365 * 500));
     assert!(log.take().is_empty());
-    assert!(tasks.cancel(id).is_cancelled());
+    assert_eq!(tasks.cancel(id), Cancel::Cancelled(()));
     settle(&clock);
     assert_eq!(log.take(), ["one Cancelled"]);
     tasks.shutdown();

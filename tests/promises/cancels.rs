@@ -71,7 +71,7 @@ fn promise_04_a_task_can_cancel_itself() {
     let task = told.of(move |firing| inner.cancel_and_wait(firing.id()));
     tasks.run_every(MS, task).unwrap();
     clock.run_until(at(5));
-    assert!(matches!(told.all()[..], [Cancel::Running]));
+    assert_eq!(told.all(), [Cancel::Running]);
     assert_eq!(ends(&tasks), [0, 0, 1, 0, 0]);
     tasks.shutdown();
 }
@@ -86,7 +86,7 @@ fn promise_04_a_task_inside_of_another_does_not_wait_for_that() {
         let (inner, id, told) = (outer.clone(), firing.id(), self::told());
         let innermost = told.of(move |firing| {
             let own = inner.cancel_and_wait(firing.id());
-            assert!(matches!(own, Cancel::Gone), "of another engine");
+            assert_eq!(own, Cancel::Gone, "of another engine");
             inner.cancel_and_wait(id)
         });
         others.run(Timer::after(Duration::ZERO, innermost)).unwrap();
@@ -94,37 +94,38 @@ fn promise_04_a_task_inside_of_another_does_not_wait_for_that() {
         [told.next(), outer.cancel_and_wait(id)]
     });
     tasks.run_every(MS, task).unwrap();
-    assert!(matches!(told.next(), [Cancel::Running, Cancel::Running]));
+    assert_eq!(told.next(), [Cancel::Running; 2]);
     tasks.shutdown();
 }
 
 #[test]
 fn promise_04_a_task_yet_to_be_notified_is_not_gone() {
     let (tasks, clock) = virtual_tasks();
-    let told = told();
+    let (engine, told) = (&tasks, told());
     let notified = || {
         let task = told.of(|firing| (firing.id(), firing.outcome()));
         Timer::after(SECOND, task).notified()
     };
-    let cancels: [fn(&TaskEngine, TimerId) -> bool; 3] = [
-        |tasks, id| matches!(tasks.cancel(id), Cancel::Notified),
+    let cancels: [fn(&TaskEngine, TimerId) -> bool; 4] = [
+        |tasks, id| matches!(Engine::cancel(tasks, id), Cancel::Notified),
         |tasks, id| matches!(tasks.cancel_many(&[id, id])[..], [(_, Cancel::Notified), _]),
-        |tasks, id| matches!(tasks.cancel_and_wait(id), Cancel::Notified),
+        |tasks, id| matches!(Engine::cancel_and_wait(tasks, id), Cancel::Notified),
+        |tasks, id| tasks.cancel(id) == Cancel::Cancelled(()),
     ];
     for (n, cancel) in cancels.into_iter().enumerate() {
         let id = tasks.run(notified()).unwrap();
         assert!(cancel(&tasks, id), "{n}");
         assert_eq!(told.next(), (id, CloseReason::Cancelled));
         clock.run_until(tasks.now());
-        assert!(matches!(tasks.cancel(id), Cancel::Gone));
+        assert!(matches!(engine.cancel(id), Cancel::Gone));
     }
     let unstarted = tasks.create(notified()).unwrap();
     let id = unstarted.id();
-    assert!(tasks.cancel(id).is_cancelled() && !tasks.cancel(id).is_cancelled());
+    assert!(engine.cancel(id).is_cancelled() && !engine.cancel(id).is_cancelled());
     unstarted.start().unwrap();
     assert_eq!(told.next(), (id, CloseReason::Cancelled));
     clock.run_until(at(2_000));
-    assert_eq!(ends(&tasks), [0, 0, 4, 0, 0]);
+    assert_eq!(ends(engine), [0, 0, 5, 0, 0]);
 }
 
 #[test]

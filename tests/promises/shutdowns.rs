@@ -86,7 +86,7 @@ fn promise_12_a_reported_task_is_dropped_when_it_has_run() {
     let returns = Timer::after(MS, task(|_, _| ()));
     let panics = task(|_, firing| assert_ne!(firing.number(), 2, "on purpose"));
     let panics = Timer::every(MS, panics).times(2);
-    let cancelled = task(|tasks, it| assert!(matches!(tasks.cancel(it.id()), Cancel::Running)));
+    let cancelled = task(|tasks, firing| assert_eq!(tasks.cancel(firing.id()), Cancel::Running));
     let shut_down = task(|tasks, _| assert!(!tasks.shutdown().is_empty()));
     let run = |timer: Timer<_>| _ = tasks.run(timer.reported()).unwrap();
     run(returns);

@@ -27,7 +27,7 @@ fn learned(timer: Timer<()>, end: fn(&TaskEngine, TimerId)) -> Vec<(CloseReason,
 #[test]
 fn a_task_is_told_of_its_end_once() {
     let ends: [fn(&TaskEngine, TimerId); 2] = [
-        |timers, id| assert!(matches!(timers.cancel(id), Cancel::Running)),
+        |timers, id| assert_eq!(timers.cancel(id), Cancel::Running),
         |timers, _| drop(timers.shutdown()),
     ];
     for end in ends {

@@ -9,7 +9,7 @@ const PERIOD: Duration = Duration::from_millis(1);
 /// Returns a task that runs once, from a timer that was cancelled.
 fn cancelled(timers: &TaskEngine, task: impl FnOnce() + Send + 'static) -> Task {
     let id = timers.run_after(LATER, task).unwrap();
-    timers.cancel(id).into_payload().unwrap()
+    Engine::cancel(timers, id).into_payload().unwrap()
 }
 
 /// Checks that the task runs once and completes its timer.

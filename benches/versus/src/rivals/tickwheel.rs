@@ -218,6 +218,6 @@ impl Closures for TaskEngine {
     }
 
     fn cancel(&self, id: TimerId) {
-        Engine::cancel(self, id);
+        TaskEngine::cancel(self, id);
     }
 }

@@ -33,7 +33,7 @@ mod linux {
     use mio::unix::SourceFd;
     use mio::{Events, Interest, Poll, Token};
     use tickwheel::wheel::Advance;
-    use tickwheel::{Refusal, TaskEngine, TimerId};
+    use tickwheel::{Cancel, Refusal, TaskEngine, TimerId};
 
     const TIMERS: Token = Token(0);
     const SOCKET: Token = Token(1);
@@ -55,7 +55,7 @@ mod linux {
         reactor.add(300, "300")?;
         reactor.add(100, "100 b")?;
         let deleted = reactor.add(210, "210, deleted")?;
-        if !reactor.tasks.cancel(deleted).is_cancelled() {
+        if reactor.tasks.cancel(deleted) != Cancel::Cancelled(()) {
             return Err("a waiting timer could not be deleted".into());
         }
         let peer = thread::spawn(move || write_later(peer));
