@@ -258,6 +258,10 @@ impl VirtualClock {
     /// A repeating timer's firings become due one after the other, each when
     /// the previous one has ended; see [`MissedTicks`](crate::MissedTicks).
     ///
+    /// The order of deadlines holds within a shard. A jump over several ticks serves one
+    /// shard after the other: the timers of another thread, and those with names, may come
+    /// before earlier ones. [`run_until`](VirtualClock::run_until) goes from tick to tick.
+    ///
     /// # Cost
     /// Grows with the number of due timers, not with the length of the jump.
     pub fn advance(&self, by: Duration) {
