@@ -293,8 +293,8 @@ impl VirtualClock {
     ///
     /// Returns [`Advance::More`] if the budget did not suffice. The next call
     /// goes on with the timers that are left, in their order, even if it moves
-    /// the clock by zero, and begins with the next engine. Returns [`Advance::ShutDown`] if all engines were shut
-    /// down and their queues are empty.
+    /// the clock by zero, and begins with the next engine. Returns
+    /// [`Advance::ShutDown`] if all engines were shut down and their queues are empty.
     ///
     /// ```
     /// use std::time::Duration;

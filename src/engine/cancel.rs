@@ -194,8 +194,8 @@ impl<T> Engine<T> {
     }
 
     /// Cancels a timer, and blocks until no worker holds a firing of it, even if the engine
-    /// was shut down during that firing. Returns the answer of [`cancel`](Engine::cancel). What the
-    /// closure of a task captured may be dropped a little later;
+    /// was shut down during that firing. Returns the answer of [`cancel`](Engine::cancel).
+    /// What the closure of a task captured may be dropped a little later;
     /// [`TaskEngine::join`](crate::TaskEngine::join) waits for that.
     ///
     /// Also waits for the run that tells a [`notified`](crate::Timer::notified) task of the

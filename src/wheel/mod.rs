@@ -299,9 +299,9 @@ impl<T> Wheel<T> {
     /// another slot.
     ///
     /// A timer at [`Tick::MAX`] never fires, even if the clock goes there: it is disarmed, and
-    /// keeps its id and its payload. Disarming costs two stores. Arming the timer again costs one, if the tick
-    /// is not before its last deadline and that deadline's slot has not had its turn. One
-    /// timer can therefore serve all requests of a connection.
+    /// keeps its id and its payload. Disarming costs two stores. Arming the timer again costs
+    /// one, if the tick is not before its last deadline and that deadline's slot has not had
+    /// its turn. One timer can therefore serve all requests of a connection.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
