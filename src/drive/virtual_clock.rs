@@ -355,8 +355,9 @@ impl VirtualClock {
     ///
     /// # Panics
     /// Panics if the calling thread is a busy worker of the same engine, for instance
-    /// within a task, because the call would wait for itself. Such a thread may call
-    /// [`advance`](VirtualClock::advance). Panics if an expected worker has not come
+    /// within a task, because the call would wait for itself. So is a thread that has waited
+    /// at a queue, unless its handle waits in another thread within a second. Such a thread
+    /// may call [`advance`](VirtualClock::advance). Panics if an expected worker has not come
     /// within thirty seconds of real time. Panics if the clock moves awaited timers, which
     /// have no workers; call [`run_until_settled`](VirtualClock::run_until_settled) then.
     pub fn run_until(&self, time: Time) {

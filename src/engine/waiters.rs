@@ -119,8 +119,8 @@ struct Staff {
     expected: usize,
 }
 
-/// The time in which a handle at which the calling thread has waited may be used by another
-/// thread, to which it went.
+/// The time that a handle has to reach another thread. Until it waits there, it counts as busy
+/// in the thread that used it last.
 const MOVED_WITHIN: Duration = Duration::from_secs(1);
 
 const WAITS_FOR_ITSELF: &str = "the calling thread is a worker of this engine and would wait for \
