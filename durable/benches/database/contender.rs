@@ -5,10 +5,6 @@ use std::time::Duration;
 
 use tickwheel_durable::WallTime;
 
-use crate::polling::Polling;
-use crate::sleeping::Sleeping;
-use crate::tickwheel::Tickwheel;
-
 /// A handler: it is given the due time of its job.
 pub(crate) type Handler = Arc<dyn Fn(WallTime) + Send + Sync>;
 
@@ -35,13 +31,4 @@ pub(crate) trait Scheduler {
 
     /// Returns the number of jobs that have not ended.
     fn left(&mut self) -> u64;
-}
-
-pub(crate) fn contenders() -> Vec<Box<dyn Contender>> {
-    vec![
-        Box::new(Tickwheel),
-        Box::new(Polling::every(Duration::from_secs(1))),
-        Box::new(Polling::every(Duration::from_millis(100))),
-        Box::new(Sleeping),
-    ]
 }

@@ -24,11 +24,21 @@ mod server;
 mod sleeping;
 mod tickwheel;
 
-use crate::contender::{Contender, contenders};
+use std::time::Duration;
+
+use crate::contender::Contender;
+use crate::polling::Polling;
 use crate::report::Rows;
 use crate::rounds::World;
 use crate::runs::spread;
 use crate::server::Server;
+use crate::sleeping::Sleeping;
+use crate::tickwheel::Tickwheel;
+
+fn contenders() -> [Box<dyn Contender>; 4] {
+    let polling = |millis| Box::new(Polling::every(Duration::from_millis(millis)));
+    [Box::new(Tickwheel), polling(1_000), polling(100), Box::new(Sleeping)]
+}
 
 fn argument(name: &str) -> Option<String> {
     let mut arguments = std::env::args().skip_while(|argument| argument != name);
