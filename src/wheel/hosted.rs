@@ -69,7 +69,7 @@ impl<T> Wheel<T> {
     }
 
     /// Takes a timer's payload, unlinks its entry and frees it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn remove_linked(&mut self, entry: EntryIndex) -> T {
         self.unlink(entry);
         self.remove(entry)

@@ -203,6 +203,7 @@ impl<T> Wheel<T> {
     }
 
     /// Takes an entry off its list.
+    #[inline]
     pub(crate) fn unlink(&mut self, entry: EntryIndex) {
         if let Some(list) = self.entries.unlink(entry) {
             self.slots.vacate(list);
