@@ -55,7 +55,7 @@ const CALLS: [Call; 24] = [
     Call {
         name: "engine: schedule, expire and take",
         // There are four timers per tick, and an advance visits every shard.
-        instructions: 1_227,
+        instructions: 1_185,
         run: engine_take,
     },
     Call { name: "engine: the same, many at a time", instructions: 912, run: engine_take_many },

@@ -27,7 +27,7 @@ impl<T, R: Received<T>, Q: BorrowMut<Queue<T, R>>> Waiting<T, R, Q> {
         // A virtual clock doesn't know when a task is polled.
         queue.worker.leave(&queue.core.census, queue.index);
         let doorbell = queue.core.doorbell(queue.index);
-        let received = loop {
+        Poll::Ready(loop {
             let lead = match queue.hinted() {
                 Some(lead) => lead,
                 None => match ready!(doorbell.poll_answer(&mut self.waits, waker)) {
@@ -38,9 +38,7 @@ impl<T, R: Received<T>, Q: BorrowMut<Queue<T, R>>> Waiting<T, R, Q> {
             if let Some(received) = R::claim(queue, lead) {
                 break Ok(received);
             }
-        };
-        queue.notify_census();
-        Poll::Ready(received)
+        })
     }
 }
 

@@ -136,7 +136,7 @@ impl<T> Received<T> for Claimed<T> {
     fn claim<R>(queue: &Queue<T, R>, lead: Lead) -> Option<Claimed<T>> {
         let Lead { shard, turns, bell } = lead;
         let (claimed, more) = queue.core.take_timer(shard, queue.index, bell);
-        queue.stay(shard, turns - 1, more);
+        queue.note_take(shard, turns - 1, more);
         claimed
     }
 }
@@ -146,7 +146,7 @@ impl<T> Received<T> for Closed<T> {
         let Lead { shard, turns, bell } = lead;
         let (core, reports) = (&queue.core, queue.index);
         let (closed, more) = core.take_from(shard, reports, bell, Shard::claim_report);
-        queue.stay(shard, turns - 1, more);
+        queue.note_take(shard, turns - 1, more);
         closed
     }
 }
@@ -206,12 +206,17 @@ impl<T, R> Queue<T, R> {
         self.core.clock.is_virtual() && self.index < self.core.queues()
     }
 
-    /// Makes the next call go to this shard, if it has `more` timers and `turns`
-    /// are left.
+    /// Notes what a take has left. The next call goes to this shard, if it has `more` timers
+    /// and `turns` are left.
     #[inline]
-    fn stay(&self, shard: usize, turns: u32, more: bool) {
+    fn note_take(&self, shard: usize, turns: u32, more: bool) {
         if more && turns > 0 {
             self.hint.set(Some((shard, turns)));
+        }
+        // A virtual clock checks the queue again after a take by a handle that is no worker's,
+        // because the worker that it waits for may never come.
+        if self.is_counted() && !self.worker.has_joined() {
+            self.core.census.notify();
         }
     }
 
@@ -240,13 +245,6 @@ impl<T, R> Queue<T, R> {
 
     #[inline]
     pub(crate) fn receive<C: Received<T>>(&self, wait: Wait<'_>) -> Result<C, RecvError> {
-        let received = self.receive_next(wait);
-        self.notify_census();
-        received
-    }
-
-    #[inline]
-    fn receive_next<C: Received<T>>(&self, wait: Wait<'_>) -> Result<C, RecvError> {
         loop {
             let lead = match self.hinted() {
                 Some(lead) => lead,
@@ -274,15 +272,6 @@ impl<T, R> Queue<T, R> {
             WaitError::Stopped => {
                 (0..self.core.shard_count()).find_map(claim).ok_or(RecvError::ShutDown)
             }
-        }
-    }
-
-    /// Makes a virtual clock check the queue again after a non-worker handle
-    /// took a timer, because the worker that the clock waits for may never come.
-    #[inline]
-    fn notify_census(&self) {
-        if self.is_counted() && !self.worker.has_joined() {
-            self.core.census.notify();
         }
     }
 }
@@ -482,7 +471,6 @@ impl<T> Queue<T> {
                 wait = Wait::No;
             }
         }
-        self.notify_census();
         Ok(lent)
     }
 
@@ -494,7 +482,7 @@ impl<T> Queue<T> {
         let most = most.min(turns as usize);
         let (lent, more) = self.core.take_many(shard, self.index, bell, payloads, most);
         let taken = payloads.len() - before + usize::from(lent.is_some());
-        self.stay(shard, turns - taken as u32, more);
+        self.note_take(shard, turns - taken as u32, more);
         lent.map(|lent| Expired::new(lent, &self.core))
     }
 
@@ -508,9 +496,8 @@ impl<T> Queue<T> {
         match self.hint.take() {
             Some((shard, turns)) if self.core.is_in(done, shard) => {
                 let (claimed, more) = self.core.return_and_take(done, shard, self.index);
-                self.stay(shard, turns - 1, more);
+                self.note_take(shard, turns - 1, more);
                 if let Some(claimed) = claimed {
-                    self.notify_census();
                     return Ok(claimed);
                 }
             }
