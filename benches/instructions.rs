@@ -55,16 +55,16 @@ const CALLS: [Call; 24] = [
     Call {
         name: "engine: schedule, expire and take",
         // There are four timers per tick, and an advance visits every shard.
-        instructions: 1_185,
+        instructions: 1_148,
         run: engine_take,
     },
-    Call { name: "engine: the same, many at a time", instructions: 912, run: engine_take_many },
+    Call { name: "engine: the same, many at a time", instructions: 894, run: engine_take_many },
     Call { name: "engine: all on a tick, many at a time", instructions: 374, run: engine_burst },
     Call { name: "task: cancel and schedule", instructions: 265, run: task_pair },
     Call {
         name: "task: schedule, expire and run",
         // A thousand tasks are due at each tick.
-        instructions: 969,
+        instructions: 935,
         run: task_run,
     },
     Call { name: "named task: cancel and schedule", instructions: 1_568, run: named_task_pair },

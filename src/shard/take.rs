@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::id::TimerId;
 use crate::shard::Shard;
 use crate::shard::body::Body;
-use crate::shard::ready::PREFETCHED_AHEAD;
+use crate::shard::ready::AHEAD;
 use crate::shard::record::{State, TimerRecord};
 use crate::tick::Tick;
 use crate::timeline::Time;
@@ -103,12 +103,12 @@ impl<T> Shard<T> {
         now: Option<Time>,
         payloads: &mut Vec<T>,
     ) {
-        let ahead = self.ready[queue].begin_taking(&self.wheel);
+        let hints = self.ready[queue].begin_taking(&self.wheel);
         // What stands behind the end of the ring's memory is left to the next round.
-        let (next, _) = ahead.as_slices();
+        let (next, _) = hints.as_slices();
         let before = payloads.len();
         for (n, &at) in next.iter().take(most).enumerate() {
-            if let Some(&later) = next.get(n + PREFETCHED_AHEAD) {
+            if let Some(&later) = next.get(n + AHEAD) {
                 self.wheel.prefetch_entry(later);
             }
             if !self.tag(at).ends_when_taken() {
@@ -119,7 +119,7 @@ impl<T> Shard<T> {
             payloads.push(self.take_payload(at));
         }
         let taken = payloads.len() - before;
-        self.ready[queue].cut(&mut self.wheel, ahead, taken);
+        self.ready[queue].cut(&mut self.wheel, hints, taken);
         self.count_completed(taken);
     }
 

@@ -183,15 +183,14 @@ type Unneeded<T> = (Slab<TimerRecord<T>>, Index, Vec<VecDeque<EntryIndex>>);
 
 impl<T> Shard<T> {
     /// Begins to give memory back: that of records and names, if there is no record, and that
-    /// of the ready lists' prefetching.
+    /// of the hints for prefetching.
     pub(crate) fn begin_shrink(&mut self) -> Unneeded<T> {
         let mut unneeded = Unneeded::default();
         if self.records.is_empty() {
             std::mem::swap(&mut self.records, &mut unneeded.0);
             std::mem::swap(&mut self.index, &mut unneeded.1);
         }
-        let ahead = self.ready.iter_mut().map(|ready| ready.take_ahead());
-        unneeded.2.extend(ahead);
+        unneeded.2.extend(self.ready.iter_mut().map(|ready| ready.take_hints()));
         unneeded
     }
 
