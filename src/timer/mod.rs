@@ -362,7 +362,7 @@ impl<T> Timer<T> {
             return Err(Refusal::NoSuchQueue);
         }
         // Below this, a worker might never catch up with the period.
-        let shortest = tick.as_nanos() / MOST_FIRINGS_A_TICK;
+        let shortest = tick.as_nanos().div_ceil(MOST_FIRINGS_A_TICK);
         match (self.repeat, self.missed) {
             (None, _) if self.meant_to_repeat => Err(Refusal::NotRepeating),
             (Some(0), _) => Err(Refusal::ZeroPeriod),

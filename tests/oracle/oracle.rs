@@ -352,7 +352,7 @@ impl Oracle {
         match ask.period {
             None if needs_period => return Some(Refusal::NotRepeating),
             Some(0) => return Some(Refusal::ZeroPeriod),
-            Some(period) if catches_up && period < self.setup.tick / 100 => {
+            Some(period) if catches_up && period.saturating_mul(100) < self.setup.tick => {
                 return Some(Refusal::PeriodTooShort);
             }
             _ => {}

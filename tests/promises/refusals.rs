@@ -47,6 +47,15 @@ where
 }
 
 #[test]
+fn promise_11_no_timer_that_catches_up_is_due_more_than_a_hundred_times_a_tick() {
+    let builder = Engine::builder().tick(Duration::from_nanos(10_001));
+    let (engine, _clock) = builder.start_virtual().unwrap();
+    let every = |nanos| engine.schedule(Timer::every(Duration::from_nanos(nanos), 0));
+    assert_eq!(every(100).map_err(Refusal::from), Err(Refusal::PeriodTooShort));
+    assert!(every(101).is_ok());
+}
+
+#[test]
 fn promise_11_a_refused_timer_comes_back_as_it_was() {
     let builder = || Engine::builder().queues(2).max_timers(1);
     let engine = || builder().start_virtual().unwrap();
