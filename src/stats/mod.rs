@@ -105,8 +105,8 @@ impl Ledger {
     /// Returns whether `accepted = live + completed + cancelled + shut_down + failed`.
     #[must_use]
     pub fn is_balanced(&self) -> bool {
-        let ended = self.completed + self.cancelled + self.shut_down + self.failed;
-        self.accepted == self.live + ended
+        let counts = [self.live, self.completed, self.cancelled, self.shut_down, self.failed];
+        counts.into_iter().map(u128::from).sum::<u128>() == self.accepted.into()
     }
 
     pub(crate) fn ended(&mut self, reason: CloseReason) {

@@ -31,7 +31,8 @@ fn promise_03_a_return_completes_a_task_and_a_panic_fails_it() {
     assert_eq!(ends(&tasks), [0, 2, 0, 0, 2]);
     assert_eq!(tasks.snapshot().panics, 3);
     let mut ledger = tasks.ledger();
-    ledger.completed += 1;
+    // A ledger may come from anywhere: its sum is more than a u64 holds.
+    ledger.completed = u64::MAX;
     assert!(!ledger.is_balanced());
 }
 
