@@ -107,7 +107,8 @@ impl<T> Expired<T> {
     }
 
     /// Returns the number of firings that follow this one, or `None` if the timer
-    /// fires for ever. For a timer that lends its payload, takes the shard's lock.
+    /// fires for ever. Returns zero once the timer was cancelled or shut down. For a timer
+    /// that lends its payload, takes the shard's lock.
     #[must_use]
     pub fn remaining(&self) -> Option<u64> {
         self.lender().map_or(Some(0), |core| core.remaining(self.firing.id))

@@ -72,10 +72,8 @@ impl<T> Shard<T> {
     /// Returns the number of a timer's firings still to come; `None` means for ever.
     pub(crate) fn remaining(&self, id: TimerId) -> Option<u64> {
         let key = self.wheel.find_own(id).and_then(|at| self.record_of(at));
-        match key.map(|key| &self.records[key]) {
-            Some(record) if record.is_repeating() && record.state.is_live() => record.left,
-            _ => Some(0),
-        }
+        let record = key.map(|key| &self.records[key]).filter(|it| it.ends_if_cancelled());
+        record.map_or(Some(0), |it| it.left.map(|left| left.max(1)))
     }
 
     /// Whether a timer was cancelled or shut down since a worker took this firing.

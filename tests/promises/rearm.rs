@@ -81,6 +81,26 @@ fn promise_04_a_cancel_reaches_a_chain_that_a_worker_holds() {
 }
 
 #[test]
+fn promise_07_a_firing_says_how_many_follow_now() {
+    let ((tasks, clock), told) = (virtual_tasks(), told());
+    let beat = || {
+        let timers = tasks.downgrade();
+        told.of(move |firing| {
+            let at_first = firing.remaining();
+            firing.rearm(MS).unwrap();
+            let re_armed = firing.remaining();
+            timers.upgrade().unwrap().cancel(firing.id());
+            [at_first, re_armed, firing.remaining()].map(|left| left.unwrap_or(u64::MAX))
+        })
+    };
+    tasks.run(Timer::after(MS, beat())).unwrap();
+    tasks.run(Timer::every(MS, beat())).unwrap();
+    tasks.run(Timer::every(MS, beat()).times(4)).unwrap();
+    clock.run_until(at(9));
+    assert_eq!(told.all(), [[0, 1, 0], [u64::MAX, u64::MAX, 0], [3, 3, 0]]);
+}
+
+#[test]
 fn promise_04_a_cancel_voids_the_next_firing_of_a_running_task() {
     let cancels: [fn(&TaskEngine, TimerId) -> bool; 3] = [
         |timers, id| timers.cancel(id) == Cancel::Running,
