@@ -403,7 +403,7 @@ impl<T> Entries<T> {
         if self.used == self.room {
             self.grow();
         }
-        let end = self.room.min(self.used + 16 * Self::STRIDE);
+        let end = self.room.min(self.used.saturating_add(16 * Self::STRIDE));
         while self.used < end {
             let added = EntryIndex(self.first + self.used);
             self.used += Self::STRIDE;
@@ -635,7 +635,7 @@ impl<T> Entries<T> {
             self.unlink(last);
             self.used -= Self::STRIDE;
         }
-        let _ = self.set_room((self.used + 16 * Self::STRIDE) as usize);
+        let _ = self.set_room(self.used.saturating_add(16 * Self::STRIDE) as usize);
         true
     }
 
