@@ -21,7 +21,8 @@ pub(crate) const MAX_SEQUENCE: u64 = (1 << 52) - 1;
 /// An id is a plain value that can be copied, stored and sent to other threads.
 /// Dropping it cancels nothing. When its timer has ended, the id is stale. A stale
 /// id is harmless: it never refers to a later timer, even one in the same storage,
-/// nor to a timer of another wheel or engine of the same process.
+/// nor to a timer of another wheel or engine of the same process, unless one wheel is a
+/// [clone](crate::Wheel#clones) of the other.
 ///
 /// # As a number
 /// An id converts to a `u128` and back, for a log, a foreign interface or a wire.

@@ -74,9 +74,10 @@ impl<T> Driver<T> {
     ///
     /// Serves the timers that are due at the time of the call; timers that other
     /// threads add meanwhile may be left for the next call. If the budget runs
-    /// out, the next call begins with the shards that this one did not reach. Tasks run in
-    /// the order of their deadlines, and a task that another one adds without a delay runs
-    /// in the same pass, within the budget.
+    /// out, the next call begins with the shards that this one did not reach. Tasks of one
+    /// [shard](crate::Builder::shards) run in the order of their deadlines; those of other
+    /// threads, and those with names, may run before earlier ones. A task that another one
+    /// adds without a delay runs in the same pass, within the budget.
     ///
     /// Returns [`Advance::More`] if work may be left; the descriptor then stays readable,
     /// and raises a new event for an edge-triggered loop. Returns [`Advance::ShutDown`] if

@@ -140,8 +140,6 @@ impl TaskEngine {
         self.run_silent(Timer::at(time, task))
     }
 
-    /// Schedules a closure that runs at most once and does not see its [`Firing`].
-    /// Inlined where the timer is made, because the compiler then knows that it is plain.
     /// Schedules a task that a shutdown, a cancel by [`Engine::cancel`] or a replacement has
     /// given back.
     ///
@@ -164,6 +162,8 @@ impl TaskEngine {
         self.engine.schedule(timer.into_task(|task| task))
     }
 
+    /// Schedules a closure that runs at most once and does not see its [`Firing`].
+    /// Inlined where the timer is made, because the compiler then knows that it is plain.
     #[inline(always)]
     fn run_silent<F>(&self, timer: Timer<F>) -> Result<TimerId, Refused<Timer<F>>>
     where

@@ -87,8 +87,10 @@ impl<T> Wheel<T> {
     }
 
     /// Returns all timers in the order in which they will fire if nothing else happens, with
-    /// their deadlines. A timer that is scheduled for each of them, in that order, into an empty
-    /// wheel at the same tick fires in the same place: so a game is saved and loaded.
+    /// their deadlines. While a [pass](Wheel::pop_due) is under way, a timer that has become
+    /// overdue since it began stands first, and fires after its end. A timer that is scheduled
+    /// for each of them, in that order, into an empty wheel at the same tick fires in the same
+    /// place: so a game is saved and loaded.
     ///
     /// Sorts all timers.
     ///

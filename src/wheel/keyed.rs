@@ -454,8 +454,8 @@ impl<K, T> KeyedWheel<K, T> {
         KeyedExpired { key: of.key, deadline, payload: of.payload }
     }
 
-    /// Removes all timers. The storage is kept for new timers. If dropping a key or
-    /// a payload panics, all timers have been removed already.
+    /// Removes all timers, and keeps the clock. If dropping a key or a payload panics, all
+    /// timers have been removed already.
     ///
     /// ```
     /// use tickwheel::Tick;

@@ -85,6 +85,11 @@ use slots::Slots;
 /// now therefore holds up neither the clock nor other timers, and a loop around `pop_due`
 /// ends.
 ///
+/// # Clones
+///
+/// A clone holds the same timers under the same ids. Timers that are scheduled afterwards may
+/// have one id in both wheels: use an id, or an [`Expired`], with the wheel that it came from.
+///
 /// # Example
 ///
 /// ```
