@@ -183,15 +183,15 @@ type Unneeded<T> = (Slab<TimerRecord<T>>, Index, Vec<VecDeque<EntryIndex>>);
 
 impl<T> Shard<T> {
     /// Begins to give memory back: that of records and names, if there is no record, and that
-    /// of the hints for prefetching.
-    pub(crate) fn begin_shrink(&mut self) -> Unneeded<T> {
+    /// of the hints for prefetching and of sorting.
+    pub(crate) fn begin_shrink(&mut self) -> (Unneeded<T>, impl Sized + use<T>) {
         let mut unneeded = Unneeded::default();
         if self.records.is_empty() {
             std::mem::swap(&mut self.records, &mut unneeded.0);
             std::mem::swap(&mut self.index, &mut unneeded.1);
         }
         unneeded.2.extend(self.ready.iter_mut().map(|ready| ready.take_hints()));
-        unneeded
+        (unneeded, self.wheel.take_idle_heap())
     }
 
     /// Passes a bounded number of the vacant entries behind the last timer. Returns whether

@@ -1,8 +1,8 @@
 //! The calls that a shard needs besides the public ones: entries by index, tags,
 //! and lists of its own.
 
-use super::Wheel;
-use super::entries::{EntryIndex, Retired, SORTING, Stamp, Tag};
+use super::entries::{EntryIndex, IN_HEAP, Retired, SORTING, Sorted, Stamp, Tag};
+use super::{BinaryHeap, Wheel};
 use crate::id::TimerId;
 use crate::tick::Tick;
 
@@ -133,8 +133,14 @@ impl<T> Wheel<T> {
     }
 
     /// Returns that memory, to be dropped after the lock is released.
-    pub(crate) fn give_back(&mut self) -> Option<Retired> {
-        self.is_worth_freeing().then(|| self.entries.give_back())
+    #[inline]
+    pub(crate) fn give_back(&mut self) -> Option<(Retired, Option<BinaryHeap<Sorted>>)> {
+        self.is_worth_freeing().then(|| (self.entries.give_back(), self.take_idle_heap()))
+    }
+
+    /// Takes the memory in which lists were sorted, unless timers wait there.
+    pub(crate) fn take_idle_heap(&mut self) -> Option<BinaryHeap<Sorted>> {
+        self.entries.is_empty(IN_HEAP).then(|| core::mem::take(&mut self.heap))
     }
 
     /// Passes at most `budget` vacant entries behind the last timer. Gives their memory back

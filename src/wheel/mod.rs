@@ -406,9 +406,7 @@ impl<T> Wheel<T> {
 
     #[inline]
     fn give_back_if_empty(&mut self) {
-        if self.entries.is_worth_freeing() {
-            drop(self.entries.give_back());
-        }
+        drop(self.give_back());
     }
 
     /// Replaces a timer's payload and returns the old one.
@@ -516,9 +514,7 @@ impl<T> Wheel<T> {
     /// ```
     pub fn shrink(&mut self) {
         self.trim_some(&mut { usize::MAX });
-        if self.heap.is_empty() {
-            self.heap.shrink_to_fit();
-        }
+        drop(self.take_idle_heap());
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::sync::Barrier;
 use std::thread;
+use std::time::Duration;
 
-use tickwheel::{Engine, Time, Timer, TimerId, VirtualClock};
+use tickwheel::{Engine, Tick, Time, Timer, TimerId, VirtualClock, Wheel};
 
 use crate::alone::alone;
 use crate::counting;
@@ -93,6 +94,29 @@ alone! {
         engine.shrink();
         let left = counting::bytes() - before;
         assert!(left <= 2 * fresh, "{left} bytes, {fresh} when it was new");
+    }
+
+    fn the_memory_in_which_late_timers_were_sorted_comes_back() {
+        let before = counting::bytes();
+        let mut wheel = Wheel::starting_at(Tick(PEAK), 64);
+        let fresh = counting::bytes() - before;
+        (0..PEAK).for_each(|n| _ = wheel.schedule_at(Tick(PEAK - n), n));
+        while wheel.pop_due(Tick(PEAK)).is_some() {}
+        let left = counting::bytes() - before;
+        assert!(left <= 2 * fresh, "{left} bytes, {fresh} when it was new");
+
+        let before = counting::bytes();
+        let (engine, clock) = Engine::builder().shards(1).start_virtual().unwrap();
+        clock.advance_to(Time::from_millis(PEAK));
+        let stays = schedule(&engine, PEAK);
+        let fresh = counting::bytes() - before;
+        (0..PEAK).for_each(|n| _ = engine.schedule(Timer::at(Time::from_millis(PEAK - n), n)));
+        clock.advance(Duration::ZERO);
+        assert_eq!(engine.queue(0).try_iter().count() as u64, PEAK);
+        engine.shrink();
+        let left = counting::bytes() - before;
+        assert!(left <= 2 * fresh, "{left} bytes, {fresh} when it was new");
+        assert_eq!(engine.cancel(stays).into_payload(), Some(PEAK));
     }
 
     fn shrinking_leaves_the_oldest_timers_about_what_they_cost() {
