@@ -159,7 +159,7 @@ impl<T> Wheel<T> {
         for (list, start) in self.lists() {
             for entry in self.entries.on_list(list) {
                 if earliest.is_some_and(|earliest| earliest <= Tick(start)) {
-                    break;
+                    return Ok(earliest);
                 }
                 left = left.checked_sub(1).ok_or(OverBudget)?;
                 let deadline = self.deadline_of(entry);
@@ -170,7 +170,7 @@ impl<T> Wheel<T> {
     }
 
     /// Returns the lists that timers of the wheel are on, each with a tick before which none
-    /// of its timers is due.
+    /// of its timers is due, in the order of these ticks.
     pub(super) fn lists(&self) -> impl Iterator<Item = (EntryIndex, u64)> + '_ {
         let own = [OVERDUE, DUE, IN_HEAP].into_iter();
         let own = own.chain((0..PARTS).map(|part| CASCADE.nth(part)));

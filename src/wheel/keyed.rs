@@ -595,7 +595,7 @@ impl<T> Wheel<T> {
         let is_first = |&entry: &EntryIndex| self.deadline_of(entry) == earliest;
         let age = |&entry: &EntryIndex| self.sequence(entry);
         // A postponed timer may lie in any slot that starts before its deadline.
-        let lists = self.lists().filter(|&(_, start)| start <= earliest.0);
+        let lists = self.lists().take_while(|&(_, start)| start <= earliest.0);
         let is_sorted = |list: EntryIndex| {
             !self.is_sorting && self.slots.unsorted.get(list.index() as usize) == Some(&false)
         };

@@ -69,6 +69,20 @@ fn the_earliest_deadline_costs_no_walk_if_it_stands_alone() {
 }
 
 #[test]
+fn the_earliest_deadline_costs_no_walk_through_the_slots() {
+    let [few, many] = [1, 60_000].map(|count| {
+        let builder = Engine::builder().shards(1).wheel_size(65_536);
+        let (engine, _clock) = builder.start_virtual().unwrap();
+        (1..=count).for_each(|n| _ = engine.schedule(Timer::after(n * MS, n)).unwrap());
+        engine
+    });
+    // A walk takes more than a hundred times that.
+    costs_the_same([&few, &many], 10, |engine| {
+        assert_eq!(engine.earliest_deadline(), Some(engine.now() + MS));
+    });
+}
+
+#[test]
 fn cancelling_one_by_name_costs_no_more_among_namesakes() {
     let [few, many] = [1_000, NAMED].map(|count| engine_with(count, Some("crew")).0);
     // A walk takes two hundred times that.
