@@ -162,12 +162,13 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
     /// payload, moves it to `deadline` as [`KeyedWheel::reschedule`] does, and returns the
     /// old payload.
     ///
-    /// If the tick has been reached, the timer is due at once and fires after all other
-    /// due timers. For a delay, give `wheel.now().after(delay)`. As in a map of the
-    /// standard library, an equal key that is present already stays, and `key` is dropped.
+    /// If the tick has been reached, the timer is overdue and fires in the next pass, in the
+    /// [order](Wheel#order) of a wheel. For a delay, give `wheel.now().after(delay)`. As in a
+    /// map of the standard library, an equal key that is present already stays, and `key` is
+    /// dropped.
     ///
-    /// Takes constant time. Allocates only if the wheel holds more timers than ever
-    /// before, or needs a level for the first time.
+    /// Takes constant time. Allocates only if the storage grows, or the wheel needs a level for
+    /// the first time.
     ///
     /// ```
     /// use tickwheel::Tick;
