@@ -122,8 +122,7 @@ impl TimerId {
         self.low as u32
     }
 
-    /// Returns whether two ids lead to the same timer. The index of a forged id may
-    /// be wrong, and a timer that shrinking has moved is found all the same.
+    /// Returns whether two ids have the same timer, even if the index of a forged one is wrong.
     pub(crate) fn is_same_timer(self, other: TimerId) -> bool {
         self.high == other.high && self.is_of(other.wheel())
     }

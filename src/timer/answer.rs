@@ -77,8 +77,7 @@ pub enum CloseReason {
     Cancelled,
     /// The timer was live when the engine was shut down.
     ShutDown,
-    /// The timer's only or last firing panicked, or the closure that was to make
-    /// its payload.
+    /// The timer's only or last firing panicked.
     Failed,
 }
 

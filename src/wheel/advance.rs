@@ -46,8 +46,8 @@ impl<T> Expired<T> {
     }
 }
 
-/// Whether [`Wheel::advance`], or a [`Driver`](crate::Driver), reached the
-/// requested tick.
+/// Whether [`Wheel::advance`], a [`Driver`](crate::Driver) or a
+/// [`VirtualClock`](crate::VirtualClock) reached the requested tick.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use = "when more is due, `advance` wants to be called again"]
 pub enum Advance {
@@ -56,7 +56,7 @@ pub enum Advance {
     /// The budget is used up: call again.
     More,
     /// The engine is shut down and delivers no more timers. The loop that drives it
-    /// may end. Only a [`Driver`](crate::Driver) returns this, never a [`Wheel`].
+    /// may end. A [`Wheel`] never returns this.
     ShutDown,
 }
 
