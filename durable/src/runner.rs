@@ -136,13 +136,15 @@ pub(crate) struct Within {
 
 #[cfg(feature = "tokio")]
 impl Within {
-    /// Waits for a handler for a limited time, and then drops it. A panic is a failure.
+    /// Waits for a handler for a limited time, and then drops it. A panic is a failure, even one of
+    /// the drop.
     pub(crate) async fn run(self, handling: impl Future<Output = Outcome>) -> Outcome {
         let Within { limit, span } = self;
-        let handling = AssertUnwindSafe(handling.instrument(span)).catch_unwind();
-        match tokio::time::timeout(limit, handling).await {
-            Ok(outcome) => outcome.unwrap_or_else(panicked),
-            Err(_) => Outcome::Failed(format!("took longer than its limit of {limit:?}")),
+        let handling = async { tokio::time::timeout(limit, handling.instrument(span)).await };
+        let late = |_| Outcome::Failed(format!("took longer than its limit of {limit:?}"));
+        match AssertUnwindSafe(handling).catch_unwind().await {
+            Ok(outcome) => outcome.unwrap_or_else(late),
+            Err(panic) => panicked(panic),
         }
     }
 }

@@ -183,6 +183,37 @@ fn asynchronous_handlers_run_side_by_side() {
     assert_eq!(store.count(List::Live).unwrap(), 0, "it has ended with the node");
 }
 
+/// What an asynchronous handler holds is dropped with it, and that panics.
+#[cfg(feature = "tokio")]
+#[test]
+fn durable_02_a_panic_of_what_a_late_handler_holds_is_a_failure() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("dropped");
+        }
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build().unwrap();
+    let _entered = runtime.enter();
+    let jobs = Durable::builder()
+        .time_limit("slow", Duration::from_millis(20))
+        .retry("slow", Retry::attempts(1))
+        .async_handler("slow", |_| async {
+            let _bomb = Bomb;
+            std::future::pending::<()>().await;
+        })
+        .open(RedbStore::in_memory())
+        .unwrap();
+    let id = jobs.schedule(Job::new("slow", "")).unwrap();
+    let end = Instant::now() + SECOND * 20;
+    while jobs.count(List::Dead).unwrap() == 0 {
+        assert!(Instant::now() < end, "{:?}", jobs.status());
+        thread::sleep(Duration::from_millis(5));
+    }
+    let failure = jobs.get(id).unwrap().unwrap().failure;
+    assert_eq!(failure.as_deref(), Some("panicked: dropped"));
+}
+
 /// Starts and outcomes linger for an hour.
 struct Lingering;
 
