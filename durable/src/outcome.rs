@@ -1,6 +1,7 @@
 //! How a handler ends, and when a failed job is tried again.
 
 use std::fmt::Display;
+use std::panic::catch_unwind;
 use std::time::Duration;
 
 use crate::wall::WallTime;
@@ -105,7 +106,7 @@ impl Retry {
     }
 
     /// Has a function say how long to wait after so many attempts, in the place of all other
-    /// settings of pauses.
+    /// settings of pauses. After a panic of it comes the [longest pause](Retry::longest_pause).
     ///
     /// ```
     /// use std::time::Duration;
@@ -130,7 +131,8 @@ impl Retry {
     /// Returns the pause after so many attempts, at least one. `random` lies between 0 and 1.
     pub(crate) fn pause(self, attempts: u32, random: f64) -> Duration {
         if let Some(by) = self.by {
-            return by(attempts).min(LONGEST);
+            // A panic would end the worker, and the job would never end.
+            return catch_unwind(|| by(attempts)).unwrap_or(self.longest).min(LONGEST);
         }
         let doubled = 2_u32.saturating_pow(attempts.saturating_sub(1));
         let pause = self.first.saturating_mul(doubled).min(self.longest);

@@ -57,6 +57,20 @@ fn a_panic_is_a_failure() {
     assert_eq!(dead.failure.as_deref(), Some("panicked: at the disco"));
 }
 
+/// It looks the pause up in a table, which has one only.
+#[test]
+fn durable_02_after_a_panic_of_the_function_for_pauses_comes_the_longest_pause() {
+    let world = World::new();
+    let builder = world.notes(|_| Err::<(), _>("no line"));
+    let retry = Retry::attempts(3).longest_pause(SECOND * 9);
+    let retry = retry.pauses(|attempts| [SECOND][attempts as usize - 1]);
+    let (jobs, node) = world.open(builder.retry("note", retry));
+    jobs.schedule(note("job", 1)).unwrap();
+    node.run_until(at(20));
+    assert_eq!(world.log.take(), [1_000, 2_000, 11_000].map(|millis| said("job", millis)));
+    assert_eq!(world.count(List::Dead), 1);
+}
+
 #[test]
 fn a_job_without_a_handler_waits_for_one() {
     let world = World::new();
