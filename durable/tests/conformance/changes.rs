@@ -12,6 +12,7 @@ on_each_store!(
     kinds_do_not_share_keys,
     a_batch_sees_its_own_changes,
     a_forged_id_reaches_no_job,
+    a_name_with_a_nul_is_that_of_no_job,
     every_field_is_kept,
 );
 
@@ -128,6 +129,23 @@ fn a_forged_id_reaches_no_job<S: Store>(bench: &Bench<S>) {
     assert_eq!(bench.store.get(forged).unwrap(), None);
     assert_eq!(bench.change(Change::Cancel(forged.into())), Answer::Gone);
     assert_eq!(bench.counts().0, 1);
+}
+
+/// Nor does it keep the others of its batch.
+fn a_name_with_a_nul_is_that_of_no_job<S: Store>(bench: &Bench<S>) {
+    let job = bench.insert(mail(5).key("a", IfTaken::Refuse));
+    for (kind, key) in [("mail", "a\0"), ("mail\0", "a")] {
+        let target = Target::from((kind, key));
+        let pause = Change::Pause { kind: "mail\0".to_owned(), is_paused: true };
+        let moved = Change::Move { target: target.clone(), due: at(9) };
+        let right = Change::Move { target: job.id.into(), due: at(7) };
+        let answers = bench.commit(&[Change::Cancel(target), moved, pause, right]);
+        assert_eq!(answers[..2], [Answer::Gone, Answer::Gone]);
+        assert_eq!(placed(answers[3].clone()).due, at(7));
+        assert_eq!(bench.store.find(kind, key).unwrap(), None);
+    }
+    let page = Page { kind: Some("mail\0"), ..Page::new(List::Live, None, 9) };
+    assert_eq!(bench.store.list(page).unwrap(), []);
 }
 
 fn every_field_is_kept<S: Store>(bench: &Bench<S>) {

@@ -11,7 +11,7 @@ mod stores;
 use std::time::Duration;
 
 use tickwheel_durable::store::{
-    Answer, Change, DueJob, Kind, Lease, List, NewJob, Page, Store, StoreError, Then,
+    Answer, Change, DueJob, Kind, Lease, List, NewJob, Page, Store, StoreError, Target, Then,
 };
 use tickwheel_durable::{
     IfTaken, Job, JobId, RedbStore, State, StoredJob, SystemClock, WallClock, WallTime,

@@ -41,7 +41,7 @@ use self::connection::Argument;
 use self::database::Database;
 use self::link::Link;
 pub use self::options::PostgresOptions;
-use self::rows::{APPLY, arguments, micros, number, numbers, signed, text, time};
+use self::rows::{APPLY, arguments, micros, name, number, numbers, signed, text, time};
 pub use self::transaction::Transaction;
 use crate::job::{JobId, StoredJob};
 use crate::store::{
@@ -293,10 +293,13 @@ impl Store for PostgresStore {
     fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>> {
         let statement =
             "SELECT * FROM {schema}.jobs j WHERE j.kind = $1 AND j.key = $2 AND NOT j.dead";
-        Ok(self.read(statement, vec![text(Some(kind)), text(Some(key))])?.pop())
+        Ok(self.read(statement, vec![text(name(kind)), text(name(key))])?.pop())
     }
 
     fn list(&self, page: Page<'_>) -> Result<Vec<StoredJob>> {
+        if page.kind.is_some_and(|kind| name(kind).is_none()) {
+            return Ok(Vec::new());
+        }
         let behind = page.after.map(|job| (micros(job.due), signed(job.id.number())));
         let (due, id) = behind.unwrap_or((-1, 0));
         let with: Vec<Argument> = vec![

@@ -42,6 +42,12 @@ pub(super) fn text(value: Option<&str>) -> Argument {
     (Box::new(value.map(str::to_owned)), Type::TEXT)
 }
 
+/// Returns a name, unless it has a NUL, which is in no text of the database: no job is called so, nor
+/// is any found by a null.
+pub(super) fn name(name: &str) -> Option<&str> {
+    Some(name).filter(|name| !name.contains('\0'))
+}
+
 /// Returns the number of a job and the time at which it was born. No job has the number zero,
 /// which stands for ids that the database cannot have given.
 pub(super) fn numbers(id: JobId) -> (u64, u64) {
@@ -92,6 +98,8 @@ fn line(change: &Change) -> Value {
         }
         Change::Revive { id, due } => with_id(*id, json!({"op": "revive", "due": micros(*due)})),
         Change::Bury(id) => with_id(*id, json!({"op": "bury"})),
+        // No job is of this kind, so there is nothing to do.
+        Change::Pause { kind, .. } if name(kind).is_none() => json!({}),
         Change::Pause { kind, is_paused } => {
             json!({"op": "pause", "kind": kind, "paused": is_paused})
         }
@@ -102,7 +110,7 @@ fn of(target: &Target, mut line: Value) -> Value {
     match target {
         Target::Id(id) => with_id(*id, line),
         Target::Key { kind, key } => {
-            (line["kind"], line["key"]) = (json!(kind), json!(key));
+            (line["kind"], line["key"]) = (json!(name(kind)), json!(name(key)));
             line
         }
     }
