@@ -46,3 +46,14 @@ fn durable_01_no_setting_of_a_role_refuses_a_job() {
     jobs.schedule(note("job")).unwrap();
     assert_eq!(limits.recv_timeout(SECOND * 60).unwrap(), "0");
 }
+
+/// There is only one shard, and of each a few more jobs are read than its part.
+#[test]
+fn durable_09_a_window_may_hold_all_jobs() {
+    let Some(schema) = Schema::new() else { return };
+    let ledger = Ledger::default();
+    let store = schema.options().shards(1).connect(&schema.server).unwrap();
+    let node = ledger.builder("node").window_jobs(usize::MAX).open(store).unwrap();
+    node.schedule(note("job")).unwrap();
+    until("the job", || ledger.jobs().len() == 1);
+}

@@ -242,3 +242,25 @@ fn a_job_of_a_long_transaction_is_heard_of() {
     transaction.commit().unwrap();
     until("the job", || ledger.jobs().len() == 1);
 }
+
+/// More than the 24 days for which the database lets a statement run.
+#[test]
+fn a_handler_in_a_transaction_may_take_a_year() {
+    let Some(schema) = Schema::new() else { return };
+    let builder = Durable::builder().time_limit("effect", HOUR * 9_999);
+    let builder = builder.handler_in_transaction("effect", async |_, _| ());
+    let node = builder.retry("effect", Retry::attempts(1)).open(schema.open()).unwrap();
+    node.schedule(Job::new("effect", "")).unwrap();
+    until("the end", || node.count(List::Live).unwrap() == 0);
+    assert_eq!(node.list(List::Dead, None, 9).unwrap(), []);
+}
+
+/// Whose microseconds are more than any number holds.
+#[test]
+fn durable_04_a_job_of_a_delay_without_end_waits() {
+    let Some(schema) = Schema::new() else { return };
+    let node = Durable::builder().open(schema.open()).unwrap();
+    let id = node.schedule(note("").after(Duration::from_secs(1 << 58))).unwrap();
+    let due = node.get(id).unwrap().unwrap().due;
+    assert!(due > SystemClock.now() + HOUR * 24 * 365 * 100_000, "{due}");
+}

@@ -41,7 +41,9 @@ use self::connection::Argument;
 use self::database::Database;
 use self::link::Link;
 pub use self::options::PostgresOptions;
-use self::rows::{APPLY, arguments, micros, name, number, numbers, signed, text, time};
+use self::rows::{
+    APPLY, arguments, duration_micros, micros, name, number, numbers, signed, text, time,
+};
 pub use self::transaction::Transaction;
 use crate::job::{JobId, StoredJob};
 use crate::store::{
@@ -272,7 +274,8 @@ impl Store for PostgresStore {
             number(lease.fence),
             (Box::new(kinds.to_vec()), Type::TEXT_ARRAY),
             number(before.as_unix_micros()),
-            number(most as u64),
+            // The database adds to it.
+            number(most.min(u32::MAX as usize) as u64),
         ];
         let text = "SELECT * FROM {schema}.due_before($1, $2, $3, $4)";
         let rows = self.ask(&self.leases, text, with)?;
@@ -317,8 +320,4 @@ impl Store for PostgresStore {
         let rows = self.ask(&self.reads, text, vec![(Box::new(list == List::Dead), Type::BOOL)])?;
         Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0) as u64))
     }
-}
-
-fn duration_micros(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }

@@ -1,5 +1,7 @@
 //! Changes as arguments of the database's function `apply`, and its rows as answers.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -23,6 +25,10 @@ pub(super) const COMPLETE: &str = "SELECT a.answer, a.token, a.here, (a.job).*, 
 /// that it can keep, in the year 294,000.
 pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+pub(super) fn duration_micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
 pub(super) fn micros(time: WallTime) -> i64 {
@@ -76,7 +82,7 @@ fn line(change: &Change) -> Value {
             "kind": new.name().0,
             "key": new.name().1,
             "due": micros(new.due),
-            "after": new.job.delay().map(|delay| signed(delay.as_micros() as u64)),
+            "after": new.job.delay().map(|delay| signed(duration_micros(delay))),
             "if_taken": new.if_taken,
             "recurrence": new.recurrence().map(|recurrence| recurrence.to_string()),
         }),

@@ -41,7 +41,9 @@ impl Database {
     ) -> Result<Option<(Change, Answer)>> {
         let begin = async {
             let inner = connection.client.transaction().await?;
-            let set = format!("SET LOCAL statement_timeout = {}", limit.as_millis());
+            // The database takes no more than 24 days, and zero for no limit.
+            let millis = limit.as_millis().clamp(1, i32::MAX as u128);
+            let set = format!("SET LOCAL statement_timeout = {millis}");
             inner.batch_execute(&set).await?;
             Ok(inner)
         };
