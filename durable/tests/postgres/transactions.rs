@@ -264,3 +264,25 @@ fn durable_04_a_job_of_a_delay_without_end_waits() {
     let due = node.get(id).unwrap().unwrap().due;
     assert!(due > SystemClock.now() + HOUR * 24 * 365 * 100_000, "{due}");
 }
+
+/// Its first occurrence is over, and then it has its kind as its key, as one that `schedule_in` stores.
+#[test]
+fn durable_11_a_recurring_job_of_another_language_is_there_once() {
+    let Some(schema) = Schema::new() else { return };
+    let ledger = Ledger::default();
+    let node = ledger.builder("node").open(schema.open()).unwrap();
+    let enqueue = |text, due, recurrence| {
+        let name = &schema.name;
+        let call =
+            format!("SELECT {name}.enqueue('note', '{text}', {due}, recurrence => '{recurrence}')");
+        schema.client().batch_execute(&call)
+    };
+    enqueue("first", "'1960-01-01'", "cron 0 0 1 1 * UTC").unwrap();
+    until("the first run", || ledger.jobs().contains_key("first"));
+    enqueue("second", "now()", "cron 0 0 1 1 * UTC").unwrap();
+    let live = node.list(List::Live, None, 9).unwrap();
+    assert_eq!(live.iter().map(|job| &job.payload[..]).collect::<Vec<_>>(), [b"second"]);
+    for odd in ["0 0 1 1 * UTC", "every day", "every 5"] {
+        assert!(enqueue("odd", "now()", odd).is_err(), "{odd}");
+    }
+}

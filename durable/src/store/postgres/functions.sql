@@ -485,20 +485,24 @@ END
 $function$;
 
 -- Stores a job in the caller's transaction, from any language; it runs after the commit. If a job
--- of the kind has the key, `if_taken` says what happens: refuse, keep, replace or update. Returns the two
--- numbers of the id, and whether it is that of another job, which has refused this one.
+-- of the kind has the key, `if_taken` says what happens: refuse, keep, replace or update. A recurring job,
+-- whose `recurrence` is as in the table, is first due at `due`; without a key, it has its kind as one, and
+-- updates. Returns the two numbers of the id, and whether it is that of another job, which has refused this one.
 CREATE FUNCTION {schema}.enqueue(kind text, payload bytea, due timestamptz DEFAULT clock_timestamp(),
     key text DEFAULT NULL, if_taken text DEFAULT 'refuse', recurrence text DEFAULT NULL)
 RETURNS TABLE (number bigint, born bigint, is_taken boolean) LANGUAGE plpgsql AS $function$
 DECLARE
-    change json := json_build_object('op', 'insert', 'kind', kind, 'key', key, 'if_taken', if_taken,
-        'due', ceil(extract(epoch FROM due) * 1000000)::bigint, 'recurrence', recurrence);
+    unnamed boolean := key IS NULL AND recurrence IS NOT NULL;
+    change json := json_build_object('op', 'insert', 'kind', kind, 'key', CASE WHEN unnamed THEN kind ELSE key END,
+        'if_taken', CASE WHEN unnamed THEN 'update' ELSE if_taken END,
+        'due', greatest(ceil(extract(epoch FROM due) * 1000000)::bigint, 0), 'recurrence', recurrence);
 BEGIN
     IF if_taken NOT IN ('refuse', 'keep', 'replace', 'update') OR octet_length(kind) > 256
         OR octet_length(key) > 1024 OR octet_length(payload) > 16777216
+        OR recurrence !~ '^(cron .+|every [0-9]{1,18} from [0-9]{1,18})$'
     THEN
         RAISE invalid_parameter_value USING MESSAGE = 'if_taken is refuse, keep, replace or update; a kind has at most '
-            '256 bytes, a key 1,024, a payload 16 MiB';
+            '256 bytes, a key 1,024, a payload 16 MiB; a recurrence is ''cron EXPRESSION'' or ''every PERIOD from FIRST''';
     END IF;
     RETURN QUERY SELECT (a.job).number, (a.job).born, a.answer = 'taken'
         FROM {schema}.apply(0, json_build_array(change), ARRAY[payload]) a;
