@@ -42,7 +42,8 @@ pub fn interval(period: Duration) -> Interval {
 }
 
 /// Ticks every `period`, for the first time at `start`: an `Instant`, or a [`Time`] of
-/// [`Global`]'s clock.
+/// [`Global`]'s clock. An instant before the first use of that clock counts as the first use,
+/// and the later ticks follow from there.
 ///
 /// # Panics
 /// Panics if `period` is zero.
