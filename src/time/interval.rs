@@ -153,7 +153,8 @@ impl<H: Handle> Interval<H> {
 
     /// Sets what happens to missed ticks. Defaults to [`MissedTicks::CatchUp`].
     ///
-    /// A tick counts as missed if it is taken more than five milliseconds late.
+    /// A tick counts as missed if it is taken more than five milliseconds after the engine's
+    /// tick to which it is rounded up.
     pub fn set_missed_tick_behavior(&mut self, missed: MissedTicks) {
         self.missed = missed;
     }
