@@ -289,7 +289,14 @@ impl<T> Shard<T> {
     /// Links a timer that is on no list.
     fn relink(&mut self, at: EntryIndex, deadline: Tick) {
         self.wheel.relink_at(at, deadline);
-        self.earliest_new = self.earliest_new.min(self.wheel.due_at(at));
+        self.note_linked(at);
+    }
+
+    /// Has the ticker come for a timer, unless it comes to the shard no more.
+    fn note_linked(&mut self, at: EntryIndex) {
+        if self.phase != Phase::Closed {
+            self.earliest_new = self.earliest_new.min(self.wheel.due_at(at));
+        }
     }
 
     /// Takes a credit for a new timer.
@@ -376,7 +383,7 @@ impl<T> Shard<T> {
             self.note_leave(at);
             self.wheel.move_to(at, deadline);
         }
-        self.earliest_new = self.earliest_new.min(self.wheel.due_at(at));
+        self.note_linked(at);
         if self.is_draining() {
             // The drain may have passed the place to which the timer has moved.
             self.moved += u64::from(self.is_awaited(at, self.drained_until));

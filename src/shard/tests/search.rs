@@ -42,7 +42,8 @@ impl Search {
 
     /// The end of a hold.
     pub(super) fn release(&mut self) {
-        let _ = self.shard.take_earliest_new();
+        let earliest = self.shard.take_earliest_new();
+        assert!(earliest == Tick::MAX || self.shard.phase != Phase::Closed);
         if !self.shard.has_signals() {
             return;
         }
