@@ -146,8 +146,12 @@ impl Pair {
         let seen: HashMap<_, _> = timers.map(|(key, at, payload)| (key, (at, payload))).collect();
         let of = |timer: &Timer| (timer.deadline, timer.payload);
         assert_eq!((self.wheel.len(), seen.len()), (self.map.len(), self.map.len()));
-        let deadlines = self.map.values().map(|timer| timer.deadline);
-        assert_eq!(self.wheel.earliest_deadline(), deadlines.min());
+        assert_eq!(self.wheel.is_empty(), self.map.is_empty());
+        let earliest = self.map.values().map(|timer| timer.deadline).min();
+        assert_eq!(self.wheel.earliest_deadline(), earliest);
+        let next = self.wheel.next_wakeup();
+        assert!(next.is_some() == earliest.is_some() && next <= earliest);
+        assert!(next.is_none_or(|next| next >= self.wheel.now()));
         for key in (0..24u8).map(|key| key.to_string()) {
             let timer = self.map.get(&key).map(of);
             assert_eq!(seen.get(&key).map(|&(at, payload)| (at, *payload)), timer);

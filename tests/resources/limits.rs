@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 
-pub use libc::{RLIMIT_NOFILE as DESCRIPTORS, RLIMIT_NPROC as THREADS};
+pub use libc::{RLIMIT_AS as MEMORY, RLIMIT_NOFILE as DESCRIPTORS, RLIMIT_NPROC as THREADS};
 
 /// Runs `act` where no more than `most` may be had; what is there, stays.
 pub fn with_limit(limit: libc::__rlimit_resource_t, most: u64, act: impl FnOnce()) {

@@ -4,10 +4,12 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
+use tickwheel::wheel::ReserveError;
 use tickwheel::{Engine, Tick, Time, Timer, TimerId, VirtualClock, Wheel};
 
 use crate::alone::alone;
 use crate::counting;
+use crate::limits::{MEMORY, with_limit};
 
 /// How many bytes an engine takes with seven timers, one on each of several
 /// levels.
@@ -81,6 +83,15 @@ alone! {
         // There is room for eight.
         let (small, large) = (bytes_of_seven(|| 7u64), bytes_of_seven(|| [7u8; 4_096]));
         assert!(large <= small + 8 * 4_096 + 1_024, "{large} and {small}");
+    }
+
+    fn a_wheel_that_gets_no_memory_says_so_and_keeps_its_timers() {
+        let mut wheel = Wheel::new(64);
+        let id = wheel.schedule_at(Tick(5), 7u64);
+        // Nearly the 32 GiB that a wheel may have.
+        let reserve = || assert_eq!(wheel.try_reserve((1 << 30) - 4_096), Err(ReserveError::NoMemory));
+        with_limit(MEMORY, 1 << 32, reserve);
+        assert_eq!(wheel.cancel(id), Some(7));
     }
 
     fn a_peak_that_moves_from_thread_to_thread_comes_back() {

@@ -69,7 +69,8 @@ impl<'a> Script<'a> {
                 let count = self.byte() % NESTED_OPS;
                 Op::Nested((0..count).map(|_| self.edit()).collect())
             }
-            2 | 3 => Op::Pop(self.delay()),
+            2 => Op::Pop(self.delay(), usize::MAX),
+            3 => Op::Pop(self.delay(), usize::from(self.byte() % 8)),
             4..7 => Op::Advance(self.delay(), usize::from(self.byte() % 24)),
             7 => Op::PopToNextWakeup(self.offset()),
             _ => self.edit(),

@@ -33,7 +33,8 @@ pub(crate) enum Op {
     Clone,
     /// Shrinks by this many entries, or completely if the number is zero.
     Shrink(u8),
-    Pop(Delay),
+    /// Pops up to so many timers.
+    Pop(Delay, usize),
     Advance(Delay, usize),
     /// Advances until one timer is left of the slot that has its turn.
     LeaveOne(Delay),
@@ -51,6 +52,8 @@ pub(crate) enum Delay {
     Boundary(u8, i8),
     Far(u64),
     EndOfTime(u8),
+    /// The tick of the pass that is under way, which thus goes on. Now, if there is none.
+    Pass,
 }
 
 /// The index in a forged id.
@@ -78,6 +81,7 @@ impl Delay {
             }
             Delay::Far(by) => now.saturating_add(by),
             Delay::EndOfTime(before) => u64::MAX - u64::from(before),
+            Delay::Pass => now,
         }
     }
 }
@@ -94,15 +98,15 @@ impl Pair {
 
     pub(crate) fn run(&mut self, op: &Op) {
         match op {
-            Op::Pop(to) => self.pop(to.resolve(&self.wheel)),
-            Op::Advance(to, budget) => self.advance(to.resolve(&self.wheel), *budget),
+            Op::Pop(to, most) => self.pop(self.goal(*to), *most),
+            Op::Advance(to, budget) => self.advance(self.goal(*to), *budget),
             Op::LeaveOne(to) => {
                 let timers = self.wheel.slots().next().map_or(0, |slot| slot.timers.len());
                 self.advance(to.resolve(&self.wheel), timers.saturating_sub(1));
             }
             Op::PopToNextWakeup(off) => {
                 if let Some(next) = self.wheel.next_wakeup() {
-                    self.pop(next.0.saturating_add_signed(i64::from(*off)));
+                    self.pop(next.0.saturating_add_signed(i64::from(*off)), usize::MAX);
                 }
             }
             Op::Nested(ops) => self.oracle.nested.clone_from(ops),
@@ -112,10 +116,17 @@ impl Pair {
         self.check();
     }
 
+    fn goal(&self, to: Delay) -> u64 {
+        match (to, self.oracle.pass) {
+            (Delay::Pass, Some(pass)) => pass,
+            _ => to.resolve(&self.wheel),
+        }
+    }
+
     /// Pops all remaining timers that are not disarmed.
     pub(crate) fn pop_the_rest(&mut self) {
         while self.oracle.timers.iter().flat_map(|timer| timer.1).any(|tick| tick < u64::MAX) {
-            self.pop(u64::MAX);
+            self.pop(u64::MAX, usize::MAX);
             self.check();
         }
     }
@@ -134,16 +145,18 @@ impl Pair {
         assert_eq!(oracle.len(), 0);
     }
 
-    /// Pops all timers that are due by `to`, or by now if `to` is in the past.
-    fn pop(&mut self, to: u64) {
+    /// Pops timers that are due by `to`, or by now if `to` is in the past.
+    fn pop(&mut self, to: u64, most: usize) {
         let reached = to.max(self.wheel.now().0);
         self.oracle.begin_pass(self.wheel.now(), reached);
-        while let Some(expired) = self.wheel.pop_due(Tick(to)) {
+        for _ in 0..most {
+            let Some(expired) = self.wheel.pop_due(Tick(to)) else {
+                return self.assert_nothing_to_do(reached);
+            };
             self.oracle.expect(reached, &expired);
             assert_eq!(expired.deadline, self.wheel.now());
             self.oracle.run_nested(&mut self.wheel);
         }
-        self.assert_nothing_to_do(reached);
     }
 
     /// Advances to `to`, with a budget.
@@ -183,22 +196,28 @@ impl Pair {
         }
     }
 
-    fn check(&self) {
+    fn check(&mut self) {
         assert_consistent(&self.wheel);
-        assert_eq!(self.wheel.len(), self.oracle.len());
+        let len = self.oracle.len();
+        assert_eq!((self.wheel.len(), self.wheel.is_empty()), (len, len == 0));
         let earliest = self.oracle.earliest(self.wheel.now());
         assert_eq!(self.wheel.earliest_deadline(), earliest);
         let next = self.wheel.next_wakeup();
         assert_eq!(next.is_some(), earliest.is_some());
         assert!(next <= earliest);
         assert!(next.is_none_or(|next| next >= self.wheel.now()));
-        let mut live: Vec<u64> = self.wheel.iter().map(|(_, _, &payload)| payload).collect();
+        let timer = |(id, due, payload): (TimerId, Tick, &mut u64)| (id, due, *payload);
+        let mut live: Vec<_> = self.wheel.iter_mut().map(timer).collect();
+        let seen = self.wheel.iter().map(|(id, due, &payload)| (id, due, payload));
+        assert!(seen.eq(live.iter().copied()));
+        let timer =
+            |(tick, number)| (self.oracle.id(number), Tick(tick).max(self.wheel.now()), number);
+        let mut expected: Vec<_> = self.oracle.in_order().into_iter().map(timer).collect();
+        let in_order = self.wheel.iter_in_order().map(|(id, due, &payload)| (id, due, payload));
+        assert!(in_order.eq(expected.iter().copied()));
         live.sort_unstable();
-        let mut expected = self.oracle.in_order();
-        let in_order = self.wheel.iter_in_order().map(|(_, _, &payload)| payload);
-        assert!(in_order.eq(expected.iter().map(|&(_, number)| number)));
-        expected.sort_unstable_by_key(|&(_, number)| number);
-        assert!(live.into_iter().eq(expected.into_iter().map(|(_, number)| number)));
+        expected.sort_unstable();
+        assert_eq!(live, expected);
     }
 }
 
@@ -273,7 +292,7 @@ impl Oracle {
             }
             Op::Clear => self.clear(wheel),
             Op::Shrink(cells) => shrink(wheel, cells),
-            Op::Pop(_) | Op::Advance(..) | Op::LeaveOne(_) | Op::PopToNextWakeup(_) => {}
+            Op::Pop(..) | Op::Advance(..) | Op::LeaveOne(_) | Op::PopToNextWakeup(_) => {}
             Op::Nested(_) | Op::Clone => {}
         }
     }
@@ -374,6 +393,7 @@ impl Oracle {
         };
         let expired = self.fired[self.fired.len() - 1 - which];
         let timer = expired.payload as usize;
+        assert_eq!(Wheel::new(64).rearm(expired, Tick(deadline)), Err(expired));
         if self.timers[timer].1.is_some() {
             return assert_eq!(wheel.rearm(expired, Tick(deadline)), Err(expired));
         }
