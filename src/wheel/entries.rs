@@ -641,6 +641,14 @@ impl<T> Entries<T> {
 
     #[cfg(test)]
     pub(super) fn assert_consistent(&self) {
+        let (memory, words) = (self.memory.as_ptr().addr(), self.first + self.room);
+        let end = self.start.addr() + words as usize * size_of::<u64>();
+        assert!(
+            memory <= self.start.addr() && end <= memory + self.bytes() && self.used <= self.room
+        );
+        let first = self.start.addr() + self.first as usize * size_of::<u64>();
+        assert_eq!((self.start.addr() % Self::ALIGN, first % Self::ALIGN), (0, 0));
+        assert!(self.memory.capacity() <= self.memory.len() + self.memory.len() / 8);
         assert_eq!(self.all_timers().count(), self.live());
         let vacant = self.on_list(VACANT).count();
         assert_eq!(vacant, self.all().count() - self.live());
@@ -686,5 +694,171 @@ impl<T> Drop for Entries<T> {
             // SAFETY: so many entries lie side by side, and nothing uses them any more.
             unsafe { ptr::slice_from_raw_parts_mut(first, entries).drop_in_place() };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Tick, Wheel};
+    use alloc::rc::Rc;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    #[test]
+    fn what_was_reserved_is_there_and_no_more() {
+        let mut wheel = Wheel::new(64);
+        wheel.schedule_at(Tick(5), 0u64);
+        let (of_four, entry) = (wheel.bytes(), 32);
+        wheel.reserve(5_000);
+        for n in 1..5_000 {
+            assert_eq!(wheel.try_reserve(5_000.min(n as usize + 99)), Ok(()));
+            assert_eq!(wheel.bytes(), of_four + (5_000 - 4) * entry);
+            wheel.schedule_at(Tick(9), n);
+        }
+        // A large block does not double.
+        wheel.reserve(10_000);
+        (0..5_001).for_each(|n| _ = wheel.schedule_at(Tick(9), n));
+        assert_eq!(wheel.bytes(), of_four + (11_250 - 4) * entry);
+        wheel.assert_consistent();
+    }
+
+    #[test]
+    fn a_shrink_passes_as_many_entries_as_it_may() {
+        let mut wheel = Wheel::new(64);
+        let bytes = wheel.bytes();
+        let ids: Vec<_> = (0..160).map(|n| wheel.schedule_at(Tick(n), n)).collect();
+        ids[1..].iter().for_each(|&id| _ = wheel.cancel(id));
+        for (mut budget, is_over, left) in [(0, false, 0), (1, false, 0), (200, true, 42)] {
+            assert_eq!((wheel.trim_some(&mut budget), budget), (is_over, left));
+        }
+        assert!(wheel.bytes() <= bytes + 16 * 32);
+        assert_eq!(wheel.cancel(ids[0]), Some(0));
+        wheel.assert_consistent();
+    }
+
+    #[test]
+    fn more_timers_than_an_index_reaches_are_too_many() {
+        let mut wheel = Wheel::new(64);
+        let id = wheel.schedule_at(Tick(5), 7u64);
+        let stride = Entries::<u64>::STRIDE;
+        let first_refused = ((u32::MAX - wheel.entries.first - stride) / stride + 1) as usize;
+        let wraps = usize::MAX / stride as usize + 2;
+        for timers in [first_refused, wraps, usize::MAX] {
+            assert_eq!(wheel.try_reserve(timers), Err(ReserveError::TooMany));
+        }
+        let panic = catch_unwind(AssertUnwindSafe(|| wheel.reserve(usize::MAX))).unwrap_err();
+        assert!(panic.downcast_ref::<String>().unwrap().contains("at most 32 GiB"));
+        assert!(ReserveError::NoMemory.to_string().contains("no memory"));
+        assert_eq!(wheel.cancel(id), Some(7));
+    }
+
+    #[test]
+    fn no_sequence_number_comes_after_the_last() {
+        let last = Stamp(u64::MAX);
+        assert_eq!((last.next(), last.sequence()), (None, crate::id::MAX_SEQUENCE));
+    }
+
+    #[test]
+    fn a_timer_is_found_whatever_its_tag_is() {
+        let mut wheel = Wheel::new(64);
+        let id = wheel.schedule_at(Tick(5), ());
+        let at = wheel.find(id).unwrap();
+        wheel.set_tag(at, Tag(!0));
+        assert_eq!((wheel.find(id), wheel.tag(at)), (Some(at), Tag(0xfff)));
+        wheel.set_tag(at, Tag(0));
+        assert_eq!(wheel.pop_due(Tick(5)).map(|e| e.id()), Some(id));
+    }
+
+    /// Returns a wheel whose first timer is not at the index in its id, and that timer's id.
+    fn with_a_moved_timer() -> (Wheel<&'static str>, TimerId) {
+        let mut wheel = Wheel::new(64);
+        let id = wheel.schedule_at(Tick(1), "moved");
+        let expired = wheel.pop_due(Tick(1)).unwrap();
+        wheel.rearm(expired, Tick(2)).unwrap();
+        assert!(wheel.entries.moved.is_empty());
+        let expired = wheel.pop_due(Tick(2)).unwrap();
+        wheel.schedule_at(Tick(9), "in its place");
+        wheel.rearm(expired, Tick(9)).unwrap();
+        (wheel, id)
+    }
+
+    #[test]
+    fn a_moved_timer_is_forgotten_if_a_forged_id_names_its_place() {
+        let (mut wheel, id) = with_a_moved_timer();
+        let at = wheel.find(id).unwrap();
+        let forged = TimerId::new(id.wheel(), id.sequence(), at.index());
+        assert_eq!(wheel.cancel(forged), Some("moved"));
+        wheel.assert_consistent();
+    }
+
+    #[test]
+    fn an_id_of_another_wheel_leads_to_no_timer() {
+        let [(one, id), (other, _)] = [with_a_moved_timer(), with_a_moved_timer()];
+        assert!(one.contains(id) && !other.contains(id));
+        let plain = one.iter().find(|&(_, _, &payload)| payload != "moved").unwrap().0;
+        assert!(one.contains(plain) && !other.contains(plain));
+    }
+
+    #[test]
+    fn a_forged_index_inside_an_entry_leads_to_no_timer() {
+        let mut wheel = Wheel::new(64);
+        // Whose deadline and payload look like the stamp of a timer.
+        let stamp = 7 << Stamp::TAG_BITS;
+        let id = wheel.schedule_at(Tick(stamp), [stamp; 3]);
+        for index in 0..wheel.entries.first + wheel.entries.room {
+            assert!(!wheel.contains(TimerId::new(id.wheel(), 7, index)), "{index}");
+        }
+    }
+
+    /// A payload whose clone or drop panics if it is fragile.
+    struct Payload {
+        alive: Rc<()>,
+        is_fragile: bool,
+    }
+
+    impl Clone for Payload {
+        fn clone(&self) -> Payload {
+            assert!(!self.is_fragile, "on purpose");
+            Payload { alive: Rc::clone(&self.alive), is_fragile: false }
+        }
+    }
+
+    impl Drop for Payload {
+        fn drop(&mut self) {
+            assert!(!self.is_fragile, "on purpose");
+        }
+    }
+
+    #[test]
+    fn a_payload_is_aligned_as_it_asks_for_however_often_the_storage_has_grown() {
+        #[repr(align(256))]
+        struct Wide(u64);
+        let mut wheel = Wheel::new(64);
+        let ids: Vec<_> = (0..99).map(|n| wheel.schedule_at(Tick(n), Wide(n))).collect();
+        for (n, id) in (0..).zip(ids) {
+            let payload = wheel.get(id).unwrap();
+            assert_eq!((payload.0, core::ptr::from_ref(payload).addr() % 256), (n, 0));
+        }
+        wheel.assert_consistent();
+    }
+
+    #[test]
+    fn each_payload_is_dropped_once_even_if_a_clone_or_a_drop_panics() {
+        let (alive, mut wheel) = (Rc::new(()), Wheel::new(64));
+        // As many as there are entries.
+        for n in 0..16 {
+            let payload = Payload { alive: Rc::clone(&alive), is_fragile: n == 4 };
+            wheel.schedule_at(Tick(n), payload);
+            if n == 3 {
+                let (mut taken, rest) = (wheel.clone().into_iter(), wheel.clone());
+                assert_eq!(Rc::strong_count(&alive), 13);
+                drop((taken.next(), rest));
+                assert_eq!(Rc::strong_count(&alive), 8);
+            }
+        }
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(wheel.clone()))).is_err());
+        assert_eq!(Rc::strong_count(&alive), 17);
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(wheel))).is_err());
+        assert_eq!(Rc::strong_count(&alive), 1);
     }
 }

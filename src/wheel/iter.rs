@@ -260,10 +260,23 @@ mod tests {
     }
 
     #[test]
-    fn a_wheel_that_is_cleared_gives_its_memory_back() {
-        let (mut wheel, _) = after_a_peak(10_000);
-        wheel.clear();
-        assert_eq!(wheel.bytes(), Wheel::<u64>::new(64).bytes());
+    fn a_wheel_that_becomes_empty_gives_its_memory_back() {
+        let ways: [fn(&mut Wheel<u64>); 4] = [
+            Wheel::clear,
+            |wheel| while wheel.pop_due(Tick(1 << 60)).is_some() {},
+            |wheel| _ = wheel.advance(Tick(1 << 60), usize::MAX, |_, _| ()),
+            |wheel| {
+                let ids: Vec<_> = wheel.iter().map(|(id, ..)| id).collect();
+                ids.into_iter().for_each(|id| _ = wheel.cancel(id));
+            },
+        ];
+        for empty in ways {
+            let (mut wheel, _) = after_a_peak(10_000);
+            (0..2).for_each(|n| _ = wheel.schedule_at(Tick(1 << 50), n));
+            empty(&mut wheel);
+            assert_eq!(wheel.bytes(), Wheel::<u64>::new(64).bytes());
+            wheel.assert_consistent();
+        }
     }
 
     #[test]
