@@ -631,6 +631,8 @@ mod tests {
             }
         }
         assert_eq!(fired, ["late", "due"]);
+        let (now, later) = (wheel.passes(), Tick(101));
+        assert!(!wheel.has_settled(Tick(100), now) && !wheel.has_settled(later, passes));
     }
 
     #[test]
@@ -653,16 +655,30 @@ mod tests {
     #[test]
     fn what_has_left_the_heap_does_not_pile_up_in_it() {
         let mut wheel = Wheel::starting_at(Tick(100), 64);
-        let [b, a] = [95, 90].map(|tick| wheel.schedule_at(Tick(tick), ()));
+        let [c, b, a] = [99, 95, 90].map(|tick| wheel.schedule_at(Tick(tick), ()));
         for n in 0..1_000 {
             let paused = wheel.advance(Tick(200 + n), 1, |_, _| panic!("fired"));
             assert_eq!(paused, Advance::More);
             let (id, tick) = if n % 2 == 0 { (b, 95) } else { (a, 90) };
             assert!(wheel.reschedule(id, Tick(tick)));
+            assert!(wheel.heap.len() <= 71, "{}", wheel.heap.len());
         }
-        assert!(wheel.heap.len() <= 69, "{}", wheel.heap.len());
-        assert_eq!(wheel.pop_due(Tick(9_999)).map(|e| e.id()), Some(a));
-        assert_eq!(wheel.pop_due(Tick(9_999)).map(|e| e.id()), Some(b));
+        let fired = core::iter::from_fn(|| wheel.pop_due(Tick(9_999)).map(|e| e.id()));
+        assert!(fired.eq([a, b, c]));
+        wheel.shrink();
+        assert_eq!(wheel.heap.capacity(), 0);
+    }
+
+    #[test]
+    fn what_the_heap_knows_of_a_timer_that_has_ended_fires_no_other() {
+        let mut wheel = Wheel::starting_at(Tick(100), 64);
+        let [_, ended, _] = [95, 90, 90].map(|tick| wheel.schedule_at(Tick(tick), tick));
+        assert_eq!(wheel.advance(Tick(200), 2, |_, _| panic!("fired")), Advance::More);
+        assert_eq!(wheel.cancel(ended), Some(90));
+        let youngest = wheel.schedule_at(Tick(90), 91);
+        assert_eq!(u128::from(youngest) as u32, u128::from(ended) as u32, "the same entry");
+        let fired = core::iter::from_fn(|| wheel.pop_due(Tick(201)).map(|e| e.payload));
+        assert!(fired.eq([90, 91, 95]));
     }
 
     #[test]
@@ -704,14 +720,28 @@ mod tests {
 
     #[test]
     fn what_a_cascade_brings_to_the_present_tick_fires_before_younger_timers_that_are_late() {
-        let mut wheel = Wheel::new(64);
-        (0..2).for_each(|n| _ = wheel.schedule_at(Tick(64), n));
-        // The cascade uses the budget up.
-        let mut none = |_: &mut Wheel<_>, _| panic!("fired");
-        assert_eq!(wheel.advance(Tick(64), 2, &mut none), Advance::More);
-        wheel.schedule_at(Tick(64), 2);
-        let fired = core::iter::from_fn(|| wheel.pop_due(Tick(65)).map(|e| e.payload));
-        assert!(fired.eq([0, 1, 2]));
+        // The cascade pauses, or uses the budget up.
+        for budget in [1, 2] {
+            let mut wheel = Wheel::new(64);
+            (0..2).for_each(|n| _ = wheel.schedule_at(Tick(64), n));
+            let mut none = |_: &mut Wheel<_>, _| panic!("fired");
+            assert_eq!(wheel.advance(Tick(64), budget, &mut none), Advance::More);
+            wheel.schedule_at(Tick(64), 2);
+            if budget == 1 {
+                assert_eq!(wheel.advance(Tick(65), 0, &mut none), Advance::More);
+            }
+            let fired = core::iter::from_fn(|| wheel.pop_due(Tick(65)).map(|e| e.payload));
+            assert!(fired.eq([0, 1, 2]), "{budget}");
+        }
+    }
+
+    #[test]
+    fn what_waits_to_be_sorted_does_not_fire_before_what_is_sorted() {
+        let mut wheel = Wheel::starting_at(Tick(100), 64);
+        [90, 95, 92].iter().for_each(|&tick| _ = wheel.schedule_at(Tick(tick), tick));
+        assert_eq!(wheel.advance(Tick(200), 1, |_, _| panic!("fired")), Advance::More);
+        let fired = core::iter::from_fn(|| wheel.pop_due(Tick(200)).map(|e| e.payload));
+        assert!(fired.eq([90, 92, 95]));
     }
 
     #[test]
@@ -755,6 +785,16 @@ mod tests {
     }
 
     #[test]
+    fn the_only_timer_of_a_slot_waits_for_an_older_one_at_the_tick_after_the_slot() {
+        let mut wheel = Wheel::new(64);
+        wheel.schedule_at(Tick(128), "old");
+        let young = wheel.schedule_at(Tick(70), "young");
+        assert!(wheel.reschedule(young, Tick(128)));
+        let fired = core::iter::from_fn(|| wheel.pop_due(Tick(128)).map(|e| e.payload));
+        assert!(fired.eq(["old", "young"]));
+    }
+
+    #[test]
     fn overdue_timers_fire_by_tick_and_then_by_age() {
         for cancels_another in [false, true] {
             let mut wheel = Wheel::starting_at(Tick(5), 64);
@@ -786,6 +826,12 @@ mod tests {
         assert_eq!(take(&mut wheel, 20), Advance::More);
         while take(&mut wheel, 21) == Advance::More {}
         assert_eq!(fired, [0, 1, 2, 3, 4, 5, 100, 6, 7, 8, 101]);
+        // So does a pass on whose way there was nothing.
+        wheel.schedule_at(Tick(40), 40);
+        assert_eq!(wheel.advance(Tick(50), 0, |_, _| ()), Advance::More);
+        assert!(wheel.pop_due(Tick(30)).is_none());
+        wheel.schedule_at(Tick(25), 25);
+        assert_eq!(wheel.pop_due(Tick(50)).map(|e| e.payload), Some(25));
     }
 
     #[test]
@@ -796,8 +842,8 @@ mod tests {
         assert_eq!(wheel.next_wakeup(), Some(Tick(3_600_000)));
         assert!(wheel.pop_due(Tick(3_599_999)).is_none());
         assert_eq!(wheel.passes(), 0);
-        assert!(wheel.pop_due(Tick(3_600_000)).is_none());
-        assert_eq!(wheel.next_wakeup(), Some(Tick(3_600_001)));
+        (0..2).for_each(|_| assert!(wheel.pop_due(Tick(3_600_000)).is_none()));
+        assert_eq!((wheel.passes(), wheel.next_wakeup()), (1, Some(Tick(3_600_001))));
         assert!(wheel.pop_due(Tick(3_600_001)).is_some());
     }
 
@@ -819,7 +865,7 @@ mod tests {
         assert_eq!(wheel.pop_due(Tick::MAX).map(|e| e.id()), Some(armed));
         assert!(wheel.pop_due(Tick::MAX).is_none());
         assert_eq!((wheel.now(), wheel.len()), (Tick::MAX, 1));
-        let second = wheel.schedule_at(Tick::MAX, "at the end");
+        let second = wheel.schedule_after(1, "at the end");
         assert!(wheel.pop_due(Tick::MAX).is_none());
         assert_eq!(wheel.deadline(second), Some(Tick::MAX));
         assert!(wheel.reschedule(disarmed, Tick(7)));

@@ -149,3 +149,25 @@ impl<T> Wheel<T> {
         self.entries.trim_some(budget)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::WheelNumber;
+    use crate::wheel::{Advance, Geometry};
+
+    #[test]
+    fn what_the_owner_took_out_of_the_heap_stays_on_the_list_of_the_owner() {
+        let geometry = Geometry::new(64).unwrap();
+        let mut wheel = Wheel::numbered(Tick(100), geometry, WheelNumber::reserve(1), 1);
+        let [taken, ..] = [95, 90, 97].map(|tick| wheel.schedule_at(Tick(tick), tick));
+        assert_eq!(wheel.advance(Tick(200), 3, |_, _| panic!("fired")), Advance::More);
+        let (at, list) = (wheel.find(taken).unwrap(), wheel.list(0));
+        wheel.unlink(at);
+        wheel.append_to(list, at);
+        let fired = core::iter::from_fn(|| wheel.pop_due(Tick(200)).map(|e| e.payload));
+        assert!(fired.eq([90, 97]));
+        assert_eq!(wheel.first_of(list), Some(at));
+        wheel.assert_consistent_beside(1);
+    }
+}
