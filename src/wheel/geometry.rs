@@ -197,6 +197,16 @@ mod tests {
     }
 
     #[test]
+    fn a_size_or_a_cap_out_of_range_is_refused() {
+        for size in [0, 1, 65_537] {
+            assert_eq!(Geometry::new(size), Err(InvalidGeometry::Size(size)));
+        }
+        assert_eq!(Geometry::new(2).unwrap().max_levels(0), Err(InvalidGeometry::NoLevels));
+        assert!(InvalidGeometry::Size(1).to_string().contains("choose 2 to 65536"));
+        assert!(InvalidGeometry::NoLevels.to_string().contains("at least one level"));
+    }
+
+    #[test]
     fn what_a_capped_wheel_does_not_reach_lies_behind_its_top_level() {
         let flat = Geometry::new(100).unwrap().max_levels(1).unwrap();
         assert_eq!(place(&flat, 50, 99), (0, 99, 99));
@@ -211,7 +221,7 @@ mod tests {
     fn a_cap_beyond_the_last_level_changes_nothing() {
         let whole = Geometry::new(64).unwrap();
         let capped = |levels| whole.clone().max_levels(levels).unwrap();
-        assert_eq!(capped(11), whole);
+        assert!([11, 12, usize::MAX].iter().all(|&levels| capped(levels) == whole));
         assert!(capped(11).is_complete() && !capped(10).is_complete());
         assert_ne!(capped(10), whole);
         assert_ne!(Geometry::new(63).unwrap().max_levels(10), Ok(capped(10)));

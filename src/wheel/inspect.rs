@@ -156,7 +156,7 @@ impl<T> Wheel<T> {
         assert!(on(OVERDUE).all(|at| self.is_due(at)));
         assert!(on(IN_HEAP).all(|at| self.entries.get(at).has(SORTING)));
         assert!(self.heap.len() >= on(IN_HEAP).count());
-        assert!(self.is_sorting || self.heap.is_empty() || self.entries.is_empty(IN_HEAP));
+        assert!(self.is_sorting || self.heap.is_empty() && self.entries.is_empty(IN_HEAP));
         assert!(self.pass.is_some() || self.entries.is_empty(DUE));
         let mut cascade = (0..PARTS).map(|part| CASCADE.nth(part));
         assert!(self.cascading != 0 || cascade.all(|list| self.entries.is_empty(list)));
@@ -182,7 +182,7 @@ impl<T> Wheel<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wheel::KeyedWheel;
+    use crate::wheel::{KeyedWheel, Step};
 
     /// Returns a wheel whose timers lie in slots of many levels, dense and sparse.
     fn filled(size: usize) -> Wheel<u64> {
@@ -209,6 +209,7 @@ mod tests {
 
         let refused = keyed.try_insert('k', Tick(42), ()).unwrap_err();
         assert_eq!(format!("{refused:?}"), "DuplicateKey { key: 'k', .. }");
+        assert!(refused.to_string().contains("a timer with the key 'k' has not ended"));
     }
 
     #[test]
@@ -221,6 +222,7 @@ mod tests {
                 named.iter_mut().for_each(|level| level.timers = vec![0; size]);
                 for slot in wheel.slots() {
                     named[slot.level].timers[slot.index] = slot.timers.len().min(most);
+                    assert!(slot.timers.is_sorted());
                 }
                 assert_eq!(levels, named, "size {size}, most {most}");
             }
@@ -239,9 +241,21 @@ mod tests {
     fn a_cascade_moves_no_more_timers_than_its_budget() {
         let mut wheel = Wheel::new(64);
         (0..50).for_each(|n| _ = wheel.schedule_at(Tick(70 + n), n));
-        let _ = wheel.advance(Tick(64), 10, |_, _| ());
+        let mut budget = 10;
+        assert_eq!((wheel.step(Tick(64), &mut budget), budget), (Step::Paused, 0));
         let inward = &wheel.levels(usize::MAX)[0].timers;
         assert_eq!(inward.iter().sum::<usize>(), 10);
+    }
+
+    #[test]
+    fn what_lies_beyond_the_levels_is_in_none_of_them() {
+        let geometry = crate::wheel::Geometry::new(10).unwrap().max_levels(2).unwrap();
+        let mut wheel = Wheel::with_geometry(Tick(0), geometry);
+        let id = wheel.schedule_at(Tick(1_234), ());
+        let units: Vec<_> = wheel.levels(1).iter().map(|level| level.slot_ticks).collect();
+        assert_eq!(units, [1, 10]);
+        let beyond = Slot { level: 2, index: 0, start: Tick(1_200), timers: vec![id] };
+        assert!(wheel.slots().eq([beyond]));
     }
 
     #[test]

@@ -210,3 +210,20 @@ impl<T> Wheel<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So each costs a store or two.
+    #[test]
+    fn a_timer_that_is_put_off_disarmed_or_armed_again_stays_in_its_slot() {
+        let mut wheel = Wheel::new(64);
+        let id = wheel.schedule_at(Tick(30), ());
+        for deadline in [Tick(40), Tick::MAX, Tick::MAX, Tick(5_000), Tick(5_000), Tick::MAX] {
+            assert!(wheel.reschedule(id, deadline));
+            assert_eq!(wheel.deadline(id), Some(deadline));
+            assert!(wheel.slots().map(|slot| slot.start).eq([Tick(30)]));
+        }
+    }
+}

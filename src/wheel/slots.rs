@@ -359,3 +359,26 @@ impl Slots {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Tick, Wheel};
+
+    #[test]
+    fn a_list_that_becomes_empty_leaves_the_turns_of_all_others() {
+        // One, two and four words share a bit.
+        for size in [64, 112, 256] {
+            let mut wheel = Wheel::new(size);
+            let ticks = [5, 60, 100, 180, 900, 2_000, 9_000, 70_000, 1 << 40];
+            for (stays, goes) in ticks.iter().flat_map(|&a| ticks.map(|b| (Tick(a), Tick(b)))) {
+                let id = wheel.schedule_at(stays, ());
+                let wakeup = wheel.next_wakeup();
+                let other = wheel.schedule_at(goes, ());
+                assert_eq!(wheel.cancel(other), Some(()));
+                assert_eq!(wheel.next_wakeup(), wakeup, "{size} {stays:?} {goes:?}");
+                assert_eq!(wheel.cancel(id), Some(()));
+                assert_eq!(wheel.next_wakeup(), None);
+            }
+        }
+    }
+}
