@@ -31,6 +31,11 @@ mod map {
         map.shrink_to_fit();
     }
 
+    #[cfg(test)]
+    pub(super) fn room<V>(map: &Map<V>) -> usize {
+        map.capacity()
+    }
+
     /// A hasher for keys that are hashes already. It returns them unchanged.
     #[derive(Default)]
     pub(in super::super) struct HashedAlready(u64);
@@ -65,6 +70,11 @@ mod map {
 
     /// Does nothing, because the map frees memory whenever a timer is removed.
     pub(super) fn shrink<V>(_: &mut Map<V>) {}
+
+    #[cfg(test)]
+    pub(super) fn room<V>(map: &Map<V>) -> usize {
+        map.len()
+    }
 }
 
 /// The timers of all keys in use, by the hashes of the keys.
@@ -125,6 +135,11 @@ impl ByHash {
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.0.keys().map(|&hash| self.of(hash).len()).sum()
+    }
+
+    #[cfg(test)]
+    pub(super) fn room(&self) -> usize {
+        map::room(&self.0)
     }
 }
 

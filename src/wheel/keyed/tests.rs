@@ -154,9 +154,11 @@ fn a_key_that_panics_when_it_is_dropped_leaves_no_timer_behind() {
     let next = Rc::new(Cell::new(Panics::Never));
     let mut wheel = wheel(&next);
     let key = Key(3, Rc::new(Cell::new(Panics::Never)));
+    let payload = Rc::clone(wheel.get(&key).unwrap());
     next.set(Panics::InDrop);
     let called = catch_unwind(AssertUnwindSafe(|| wheel.cancel(&key)));
     assert!(called.is_err());
+    assert_eq!(Rc::strong_count(&payload), 1, "dropped in spite of the panic");
     assert_eq!((wheel.len(), wheel.contains_key(&key)), (5, false));
     assert_whole(wheel, "cancelled");
 }
@@ -209,4 +211,31 @@ fn the_first_is_the_one_with_the_earliest_deadline_and_then_the_oldest() {
     let later = [("brought forward", 800), ("postponed", 900), ("same", 900)];
     assert!(popped.eq(now.into_iter().chain(later)));
     assert_eq!((wheel.now(), wheel.by_hash.len()), (Tick(100), 0));
+}
+
+#[test]
+fn a_wheel_that_shrinks_gives_the_memory_of_keys_and_of_timers_back() {
+    let mut wheel = KeyedWheel::new(64);
+    (0..9_000).for_each(|n| _ = wheel.insert(n, Tick(9), ()));
+    (1..9_000).for_each(|n| _ = wheel.cancel(&n));
+    let bytes = wheel.wheel.bytes();
+    wheel.shrink();
+    assert!(wheel.wheel.bytes() < bytes / 2 && wheel.by_hash.room() < 100);
+    assert_eq!(wheel.cancel(&0), Some(()));
+}
+
+#[test]
+fn the_first_of_a_tick_is_the_oldest_wherever_its_timers_have_met() {
+    // In a slot of the first level, in one of the second, and while late ones are sorted.
+    for (now, tick) in [(0, 5), (0, 200), (300, 200)] {
+        let mut wheel = KeyedWheel::starting_at(Tick(now), 64);
+        let timers = [("old", 7_000), ("sooner", tick - 2), ("young", tick), ("last", tick - 1)];
+        let _ = timers.map(|(key, tick)| wheel.insert(key, Tick(tick), ()));
+        // The last one may stay in the slot before that of the others.
+        assert!(["old", "last"].iter().all(|&key| wheel.reschedule(key, Tick(tick))));
+        let first = if now > tick { wheel.pop_due(Tick(now)) } else { wheel.pop_first() };
+        assert_eq!(first.map(|it| it.key), Some("sooner"));
+        let rest = core::iter::from_fn(|| wheel.pop_first()).map(|it| it.key);
+        assert!(rest.eq(["old", "young", "last"]), "{now} {tick}");
+    }
 }
