@@ -70,7 +70,7 @@ impl<'a> Script<'a> {
                 Op::Nested((0..count).map(|_| self.edit()).collect())
             }
             2 => Op::Pop(self.delay(), usize::MAX),
-            3 => Op::Pop(self.delay(), usize::from(self.byte() % 8)),
+            3 => Op::Pop(Delay::Pass, usize::from(self.byte() % 8)),
             4..7 => Op::Advance(self.delay(), usize::from(self.byte() % 24)),
             7 => Op::PopToNextWakeup(self.offset()),
             _ => self.edit(),
