@@ -614,6 +614,25 @@ mod tests {
     }
 
     #[test]
+    fn a_budget_counts_what_was_put_off_and_what_has_left_the_heap() {
+        let mut none = |_: &mut Wheel<()>, _| panic!("fired");
+        let mut wheel = Wheel::new(64);
+        let ids: Vec<_> = (0..100).map(|_| wheel.schedule_at(Tick(5), ())).collect();
+        assert!(ids.iter().all(|&id| wheel.reschedule(id, Tick(9_000))));
+        let mut advance = || wheel.advance(Tick(10), 40, &mut none);
+        let ends = [advance(), advance(), advance()];
+        assert_eq!(ends, [Advance::More, Advance::More, Advance::Done]);
+
+        let mut wheel = Wheel::starting_at(Tick(1_000), 64);
+        wheel.schedule_at(Tick(900), ());
+        let ids: Vec<_> = (0..50).map(|n| wheel.schedule_at(Tick(n), ())).collect();
+        assert_eq!(wheel.advance(Tick(2_000), 51, &mut none), Advance::More);
+        assert!(ids.iter().all(|&id| wheel.cancel(id).is_some()));
+        assert_eq!(wheel.advance(Tick(2_000), 40, &mut none), Advance::More);
+        assert!(wheel.pop_due(Tick(2_000)).is_some());
+    }
+
+    #[test]
     fn a_wheel_settles_while_overdue_timers_are_scheduled_all_the_time() {
         let mut wheel = Wheel::new(64);
         wheel.schedule_at(Tick(70), "due");
