@@ -229,13 +229,16 @@ fn the_first_of_a_tick_is_the_oldest_wherever_its_timers_have_met() {
     // In a slot of the first level, in one of the second, and while late ones are sorted.
     for (now, tick) in [(0, 5), (0, 200), (300, 200)] {
         let mut wheel = KeyedWheel::starting_at(Tick(now), 64);
-        let timers = [("old", 7_000), ("sooner", tick - 2), ("young", tick), ("last", tick - 1)];
-        let _ = timers.map(|(key, tick)| wheel.insert(key, Tick(tick), ()));
-        // The last one may stay in the slot before that of the others.
-        assert!(["old", "last"].iter().all(|&key| wheel.reschedule(key, Tick(tick))));
+        let (off, old, sooner) = (("off", tick), ("old", 7_000), ("sooner", tick - 2));
+        for (key, tick) in [off, old, sooner, ("young", tick), ("last", tick - 1)] {
+            wheel.insert(key, Tick(tick), ());
+        }
+        // The last one may stay in the slot before the others, and the one that is off in theirs.
+        let moves = [("old", Tick(tick)), ("last", Tick(tick)), ("off", Tick::MAX)];
+        assert!(moves.iter().all(|&(key, to)| wheel.reschedule(key, to)));
         let first = if now > tick { wheel.pop_due(Tick(now)) } else { wheel.pop_first() };
         assert_eq!(first.map(|it| it.key), Some("sooner"));
         let rest = core::iter::from_fn(|| wheel.pop_first()).map(|it| it.key);
-        assert!(rest.eq(["old", "young", "last"]), "{now} {tick}");
+        assert!(rest.eq(["old", "young", "last", "off"]), "{now} {tick}");
     }
 }
