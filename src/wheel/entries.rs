@@ -769,16 +769,17 @@ mod tests {
         assert_eq!(wheel.pop_due(Tick(5)).map(|e| e.id()), Some(id));
     }
 
-    /// Returns a wheel whose first timer is not at the index in its id, and that timer's id.
+    /// Returns a wheel whose second timer is not at the index in its id, and that timer's id.
     fn with_a_moved_timer() -> (Wheel<&'static str>, TimerId) {
         let mut wheel = Wheel::new(64);
+        wheel.schedule_at(Tick(8), "old");
         let id = wheel.schedule_at(Tick(1), "moved");
         let expired = wheel.pop_due(Tick(1)).unwrap();
         wheel.rearm(expired, Tick(2)).unwrap();
         assert!(wheel.entries.moved.is_empty());
         let expired = wheel.pop_due(Tick(2)).unwrap();
         wheel.schedule_at(Tick(9), "in its place");
-        wheel.rearm(expired, Tick(9)).unwrap();
+        wheel.rearm(expired, Tick(8)).unwrap();
         (wheel, id)
     }
 
@@ -788,6 +789,14 @@ mod tests {
         let at = wheel.find(id).unwrap();
         let forged = TimerId::new(id.wheel(), id.sequence(), at.index());
         assert_eq!(wheel.cancel(forged), Some("moved"));
+        wheel.assert_consistent();
+    }
+
+    #[test]
+    fn a_moved_timer_fires_under_its_id_and_is_forgotten() {
+        let (mut wheel, id) = with_a_moved_timer();
+        let fired = core::iter::from_fn(|| wheel.pop_due(Tick(9)).map(|e| e.id()));
+        assert_eq!(fired.collect::<Vec<_>>()[1], id);
         wheel.assert_consistent();
     }
 

@@ -381,4 +381,17 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn the_end_of_a_pass_leaves_all_later_turns() {
+        for size in [64, 256, 4_096] {
+            let (mut wheel, ticks) = (Wheel::new(size), [0, 1 << 40, 1 << 57].map(Tick));
+            ticks.iter().for_each(|&tick| _ = wheel.schedule_at(tick, ()));
+            for tick in ticks {
+                assert_eq!(wheel.pop_due(tick).map(|expired| expired.deadline), Some(tick));
+                assert!(wheel.pop_due(tick).is_none());
+                wheel.assert_consistent();
+            }
+        }
+    }
 }
