@@ -5,7 +5,7 @@
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
-use tickwheel::{Refusal, Timer, TimerId};
+use tickwheel::{RecvError, Refusal, Timer, TimerId};
 use tickwheel_loom_tests::{
     Payload, assert_all_ended, beside, cancel_beside, engine_model, payload, take_all, tick,
     ticker_model,
@@ -37,6 +37,18 @@ fn cancel_and_shutdown() {
         assert_eq!(ledger.cancelled, cancelled.iter().count() as u64);
         assert_eq!(ledger.shut_down, returned.len() as u64);
         assert!(engine.queue(0).is_empty());
+    });
+}
+
+/// A handle that asks after a shutdown is told of it, even while another one passes that on.
+#[test]
+fn ask_after_a_shutdown() {
+    engine_model(|engine, _clock| {
+        let (queue, other) = (engine.queue(0), engine.queue(0));
+        let worker = thread::spawn(move || other.try_recv().err());
+        engine.shutdown();
+        assert_eq!(queue.try_recv().err(), Some(RecvError::ShutDown));
+        worker.join().unwrap();
     });
 }
 

@@ -16,7 +16,7 @@ use std::task::{Poll, Waker, ready};
 
 pub(crate) use crate::sync::Wait;
 
-use crate::sync::Channel;
+use crate::sync::{AtomicBool, Channel, Ordering};
 
 /// The token that a worker gets when it answers: something waits in this shard. The
 /// worker passes it to [`Core::take_from`](super::Core::take_from), which rings it again
@@ -48,6 +48,8 @@ pub(crate) enum WaitError {
 /// The channel of one queue.
 pub(crate) struct Doorbell {
     bells: Channel<Message>,
+    /// Whether the stop was posted. A receiver may have it in hand, to send it again.
+    is_stopped: AtomicBool,
 }
 
 impl Doorbell {
@@ -55,7 +57,8 @@ impl Doorbell {
     pub(crate) fn new(shards: usize, threads_first: bool) -> Doorbell {
         // Room for a bell of each shard and for the stop.
         let bells = Channel::new(shards + 1);
-        Doorbell { bells: if threads_first { bells.threads_first() } else { bells } }
+        let bells = if threads_first { bells.threads_first() } else { bells };
+        Doorbell { bells, is_stopped: AtomicBool::new(false) }
     }
 
     /// Announces that something waits in a shard.
@@ -71,13 +74,18 @@ impl Doorbell {
     /// Announces that no timer will ever wait again, but wakes nobody, because the caller
     /// holds a lock. The caller releases it and then calls [`Channel::wake_receivers`].
     pub(crate) fn post_stop(&self) {
+        self.is_stopped.store(true, Ordering::Release);
         self.bells.post(Message::Stop);
     }
 
     /// Waits for a bell.
     #[inline]
     pub(crate) fn answer(&self, wait: Wait<'_>) -> Result<Bell, WaitError> {
-        self.heed(self.bells.recv(wait).ok_or(WaitError::Empty)?)
+        match self.bells.recv(wait) {
+            Some(message) => self.heed(message),
+            None if self.is_stopped.load(Ordering::Acquire) => Err(WaitError::Stopped),
+            None => Err(WaitError::Empty),
+        }
     }
 
     /// Takes a bell, or notes that the task is to be woken for one.
