@@ -16,7 +16,7 @@ pub(crate) struct Ready {
     list: EntryIndex,
     len: usize,
     /// What was appended last, as many entries as the list has. Those of them that have left
-    /// from its middle stand in for the first ones, until the list is empty.
+    /// from its middle stand in for the first ones, until takes have passed them.
     hints: VecDeque<EntryIndex>,
     /// Whether a bell for this list is in the queue's channel or with a worker. Always
     /// true while the list is not empty. A worker that answers a bell and leaves the list
