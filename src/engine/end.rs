@@ -110,14 +110,13 @@ impl<T> Core<T> {
     }
 
     /// Tells the workers and the ticker or the loop to end. (`Core::ring` tells the
-    /// readers of reports.) Dropping the last handle shuts the engine down again, but the
-    /// stop is sent only once, because the doorbells' channels have room for one. The
-    /// bells come first, because a caller's loop that the alarm wakes checks them once.
+    /// readers of reports.) Dropping the last handle shuts the engine down again. The
+    /// queues are closed first, because a caller's loop that the alarm wakes checks them once.
     /// Workers are woken outside the alarm's lock, because the waker of a task is foreign
     /// code.
     fn stop(&self, closed: usize) {
         let queues = &self.doorbells[..self.queues()];
-        let close_queues = || queues.iter().for_each(Doorbell::post_stop);
+        let close_queues = || queues.iter().for_each(Doorbell::close);
         if self.alarm.stop(close_queues) {
             queues.iter().for_each(|queue| queue.wake_receivers());
             observe::shut_down(self.subject(), closed);

@@ -9,7 +9,7 @@ use std::sync::Arc as StdArc;
 use crossbeam_utils::CachePadded;
 
 use crate::clock::{Alarm, Clock};
-use crate::engine::doorbell::Doorbell;
+use crate::engine::doorbell::{Bell, Doorbell};
 use crate::engine::fairness::{A_FEW, UNTIL_AWAKE, step_aside};
 use crate::engine::threads::{self, Doing, InMiddle, known_number, thread_number};
 use crate::engine::waiters::{Census, Waiters};
@@ -78,7 +78,10 @@ impl<T> Core<T> {
         assert!(shard_count.is_power_of_two());
         // A virtual clock waits for the workers of a queue.
         let is_counted = |queue| clock.is_virtual() && queue < queues;
-        let doorbell = |queue| Doorbell::new(shard_count, is_counted(queue));
+        let doorbell = |queue| {
+            let bells = Doorbell::new(shard_count);
+            if is_counted(queue) { bells.threads_first() } else { bells }
+        };
         let doorbells: Box<[Doorbell]> = (0..=queues).map(doorbell).collect();
         Core {
             name,
@@ -248,10 +251,10 @@ impl<T> Core<T> {
     }
 
     fn ring(&self, shard: usize, signals: &Signals) {
-        signals.bells().for_each(|queue| self.doorbells[queue].ring(shard));
+        signals.bells().for_each(|queue| self.doorbells[queue].send(Bell(shard as u32)));
         if signals.settled && self.unsettled.fetch_sub(1, Ordering::AcqRel) == 1 {
             let reports = self.doorbell(self.queues());
-            reports.post_stop();
+            reports.close();
             reports.wake_receivers();
         }
         if signals.drained {

@@ -21,7 +21,7 @@ pub(crate) mod workers;
 
 pub use schedule::Unstarted;
 
-pub(crate) use doorbell::{Bell, Wait, WaitError, Waits};
+pub(crate) use doorbell::Bell;
 pub(crate) use hub::{Core, ShardCell, SharedCore, Sink};
 pub(crate) use schedule::{Registered, Seen};
 pub(crate) use take::TAKES_PER_HOLD;

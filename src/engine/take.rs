@@ -26,7 +26,7 @@ impl Drop for Answered<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some(bell) = self.bell.take() {
-            self.doorbell.ring_again(bell);
+            self.doorbell.send(bell);
         }
     }
 }
@@ -92,7 +92,7 @@ impl<T> Core<T> {
         }
         self.release(held);
         if let (Some(bell), true) = (answered.bell.take(), more) {
-            self.doorbells[queue].ring_again(bell);
+            self.doorbells[queue].send(bell);
         }
         (taken, more)
     }

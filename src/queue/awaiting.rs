@@ -5,21 +5,21 @@ use core::future::{Future, poll_fn};
 use core::marker::PhantomData;
 use core::task::{Poll, Waker, ready};
 
-use crate::engine::Waits;
 use crate::queue::{Lead, Queue, Received, RecvError};
+use crate::sync::Place;
 
 /// The wait of a task: a future, which borrows its queue, or a stream, which owns it.
 ///
 /// It takes nothing before it is ready, so dropping it loses nothing.
 struct Waiting<T, R, Q: BorrowMut<Queue<T, R>>> {
     queue: Q,
-    waits: Waits,
+    place: Place,
     hands_out: PhantomData<fn() -> (T, R)>,
 }
 
 impl<T, R: Received<T>, Q: BorrowMut<Queue<T, R>>> Waiting<T, R, Q> {
-    fn new(queue: Q, waits: Waits) -> Waiting<T, R, Q> {
-        Waiting { queue, waits, hands_out: PhantomData }
+    fn new(queue: Q, place: Place) -> Waiting<T, R, Q> {
+        Waiting { queue, place, hands_out: PhantomData }
     }
 
     fn poll(&mut self, waker: &Waker) -> Poll<Result<R, RecvError>> {
@@ -30,9 +30,9 @@ impl<T, R: Received<T>, Q: BorrowMut<Queue<T, R>>> Waiting<T, R, Q> {
         Poll::Ready(loop {
             let lead = match queue.hinted() {
                 Some(lead) => lead,
-                None => match ready!(doorbell.poll_answer(&mut self.waits, waker)) {
-                    Ok(bell) => Lead::by(bell),
-                    Err(error) => break queue.receive_last(error),
+                None => match ready!(doorbell.poll_recv(&mut self.place, waker)) {
+                    Some(bell) => Lead::by(bell),
+                    None => break queue.receive_last(),
                 },
             };
             if let Some(received) = R::claim(queue, lead) {
@@ -45,7 +45,7 @@ impl<T, R: Received<T>, Q: BorrowMut<Queue<T, R>>> Waiting<T, R, Q> {
 impl<T, R, Q: BorrowMut<Queue<T, R>>> Drop for Waiting<T, R, Q> {
     fn drop(&mut self) {
         let queue = self.queue.borrow_mut();
-        queue.core.doorbell(queue.index).leave(&mut self.waits);
+        queue.core.doorbell(queue.index).leave(&mut self.place);
     }
 }
 
@@ -103,7 +103,7 @@ impl<T, R: Received<T>> Queue<T, R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn recv_async(&mut self) -> impl Future<Output = Result<R, RecvError>> + Unpin {
-        let mut waiting = Waiting::new(self, Waits::default());
+        let mut waiting = Waiting::new(self, Place::default());
         poll_fn(move |context| waiting.poll(context.waker()))
     }
 }
@@ -156,7 +156,7 @@ mod stream {
         /// ```
         #[cfg_attr(docsrs, doc(cfg(feature = "stream")))]
         pub fn into_stream(self) -> impl Stream<Item = R> + Unpin {
-            Waiting::new(self, Waits::watching())
+            Waiting::new(self, Place::watching())
         }
     }
 }

@@ -11,11 +11,11 @@ use std::cell::Cell;
 use std::panic::RefUnwindSafe;
 use std::time::Duration;
 
-use crate::engine::{Bell, Census, Engine, SharedCore, TAKES_PER_HOLD, Wait, WaitError};
+use crate::engine::{Bell, Census, Engine, SharedCore, TAKES_PER_HOLD};
 use crate::id::TimerId;
 use crate::shard::{Claimed, Outcome, Shard};
 use crate::sync::thread::ThreadId;
-use crate::sync::{Arc, thread};
+use crate::sync::{Arc, Wait, thread};
 use crate::timer::Closed;
 
 /// The number of timers that a worker takes from one shard before it moves on.
@@ -231,14 +231,14 @@ impl<T, R> Queue<T, R> {
 
     /// Waits for a bell. A virtual clock counts the worker as idle.
     #[inline]
-    fn answer(&self, wait: Wait<'_>) -> Result<Bell, WaitError> {
+    fn answer(&self, wait: Wait<'_>) -> Option<Bell> {
         let doorbell = self.core.doorbell(self.index);
         if matches!(wait, Wait::No) || !self.is_counted() {
-            return doorbell.answer(wait);
+            return doorbell.recv(wait);
         }
         let (census, queue) = (&self.core.census, self.index);
         self.worker.set_idle(census, queue);
-        let received = doorbell.answer(wait);
+        let received = doorbell.recv(wait);
         self.worker.set_busy(census);
         received
     }
@@ -249,8 +249,8 @@ impl<T, R> Queue<T, R> {
             let lead = match self.hinted() {
                 Some(lead) => lead,
                 None => match self.answer(wait) {
-                    Ok(bell) => Lead::by(bell),
-                    Err(error) => return self.receive_last(error),
+                    Some(bell) => Lead::by(bell),
+                    None => return self.receive_last(),
                 },
             };
             if let Some(received) = C::claim(self, lead) {
@@ -265,13 +265,21 @@ impl<T, R> Queue<T, R> {
     /// Does what is left to do without a bell. After a shutdown, takes one of the notified
     /// tasks or reports that are left.
     #[cold]
-    fn receive_last<C: Received<T>>(&self, error: WaitError) -> Result<C, RecvError> {
-        let claim = |shard| C::claim(self, Lead::to(shard));
-        match error {
-            WaitError::Empty => Err(RecvError::Empty),
-            WaitError::Stopped => {
+    fn receive_last<C: Received<T>>(&self) -> Result<C, RecvError> {
+        match self.why_no_bell() {
+            RecvError::Empty => Err(RecvError::Empty),
+            RecvError::ShutDown => {
+                let claim = |shard| C::claim(self, Lead::to(shard));
                 (0..self.core.shard_count()).find_map(claim).ok_or(RecvError::ShutDown)
             }
+        }
+    }
+
+    /// Returns why a wait brought no bell.
+    fn why_no_bell(&self) -> RecvError {
+        match self.core.doorbell(self.index).is_closed() {
+            true => RecvError::ShutDown,
+            false => RecvError::Empty,
         }
     }
 }
@@ -284,7 +292,7 @@ impl Lead {
 
     #[inline]
     fn by(bell: Bell) -> Lead {
-        let lead = Lead::to(bell.shard());
+        let lead = Lead::to(bell.0 as usize);
         Lead { bell: Some(bell), ..lead }
     }
 }
@@ -459,10 +467,9 @@ impl<T> Queue<T> {
             let lead = match self.hinted() {
                 Some(lead) => lead,
                 None => match self.answer(wait) {
-                    Ok(bell) => Lead::by(bell),
-                    Err(_) if left < max => break,
-                    Err(WaitError::Empty) => return Err(RecvError::Empty),
-                    Err(WaitError::Stopped) => return Err(RecvError::ShutDown),
+                    Some(bell) => Lead::by(bell),
+                    None if left < max => break,
+                    None => return Err(self.why_no_bell()),
                 },
             };
             lent = self.claim_many(lead, payloads, left);

@@ -78,6 +78,8 @@ pub struct Channel<T> {
     sleepers: AtomicUsize,
     sleep: Mutex<Sleepers>,
     arrived: Condvar,
+    /// Whether receivers wait no more.
+    is_closed: AtomicBool,
     /// The number of panics of foreign wakers.
     panics: AtomicU64,
 }
@@ -90,6 +92,7 @@ impl<T> Channel<T> {
             sleepers: AtomicUsize::new(0),
             sleep: Mutex::new(Sleepers::default()),
             arrived: Condvar::new(),
+            is_closed: AtomicBool::new(false),
             panics: AtomicU64::new(0),
         }
     }
@@ -110,10 +113,15 @@ impl<T> Channel<T> {
         }
     }
 
-    /// Sends a message but wakes no receiver, for a caller that holds a lock. The caller
+    /// Lets no receiver wait from now on, but wakes none, because the caller holds a lock. It
     /// releases the lock and then calls [`wake_receivers`](Channel::wake_receivers).
-    pub fn post(&self, message: T) {
-        self.messages.push(message);
+    pub fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+    }
+
+    /// Returns whether the channel was closed.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
     }
 
     #[cold]
@@ -162,7 +170,7 @@ impl<T> Channel<T> {
         self.messages.pop()
     }
 
-    /// Takes a message, and waits for it if necessary.
+    /// Takes a message, and waits for it if necessary, unless the channel is closed.
     #[inline]
     pub fn recv(&self, wait: Wait<'_>) -> Option<T> {
         match (self.try_recv(), wait) {
@@ -185,7 +193,8 @@ impl<T> Channel<T> {
                 _ => None,
             };
             let is_set = matches!(limit, Wait::Unless(flag) if flag.load(Ordering::Relaxed));
-            if received.is_some() || is_set || left.is_some_and(|left| left.is_zero()) {
+            let is_over = is_set || self.is_closed();
+            if received.is_some() || is_over || left.is_some_and(|left| left.is_zero()) {
                 break received;
             }
             sleepers = match left {
@@ -210,12 +219,13 @@ impl<T> Channel<T> {
 
     /// Takes a message, or leaves the task's waker in `place` until there is a message.
     /// The latest waker counts. The caller polls again, or calls
-    /// [`leave`](Channel::leave).
-    pub fn poll_recv(&self, place: &mut Place, waker: &Waker) -> Poll<T> {
+    /// [`leave`](Channel::leave). Returns `None` if there is no message and the channel is
+    /// closed.
+    pub fn poll_recv(&self, place: &mut Place, waker: &Waker) -> Poll<Option<T>> {
         let received = place.is_vacant().then(|| self.try_recv()).flatten();
         match received.or_else(|| self.doze(place, waker)) {
-            Some(message) => Poll::Ready(message),
-            None => Poll::Pending,
+            None if !self.is_closed() => Poll::Pending,
+            received => Poll::Ready(received),
         }
     }
 
@@ -259,8 +269,8 @@ impl<T> Channel<T> {
         lock(&self.sleep).limits.pass();
     }
 
-    /// Wakes all sleeping receivers, so that they check for messages, their flags
-    /// and, in a model, their limits. A receiver that is about to sleep holds the
+    /// Wakes all sleeping receivers, so that they check whether the channel is closed, their
+    /// flags and, in a model, their limits. A receiver that is about to sleep holds the
     /// lock until it sleeps.
     pub fn wake_receivers(&self) {
         let calls = self.change(Sleepers::call_all);

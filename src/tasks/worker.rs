@@ -5,14 +5,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
 use crate::drive::Driver;
+use crate::engine::Engine;
 use crate::engine::threads::{self, Doing};
 use crate::engine::workers::{AtWork, Workers};
-use crate::engine::{Engine, Wait};
 use crate::id::TimerId;
 use crate::queue::{Queue, RecvError};
 use crate::shard::{Claimed, Outcome};
 use crate::sync::thread::ThreadId;
-use crate::sync::{Arc, IS_MODEL, Ordering};
+use crate::sync::{Arc, IS_MODEL, Ordering, Wait};
 use crate::tasks::{Firing, Task};
 use crate::wheel::Advance;
 use crate::{caught, observe, sync};

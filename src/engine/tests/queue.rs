@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::engine::Engine;
-use crate::engine::{Core, Wait};
+use crate::engine::{Bell, Core, Engine};
 use crate::queue::{Expired, RecvError};
+use crate::sync::Wait;
 
 const LIMIT: Duration = Duration::from_millis(400);
 /// Four bells fit into the limit. All bells together exceed it on any machine.
@@ -25,7 +25,7 @@ fn rung_for_nothing(core: &Core<()>, queue: usize, wait: impl FnOnce() + Send) -
         while !waiting.is_finished() && rung.load(Ordering::Relaxed) < BELLS {
             thread::sleep(BETWEEN_BELLS);
             let shard = rung.fetch_add(1, Ordering::Relaxed);
-            core.doorbell(queue).ring(shard as usize);
+            core.doorbell(queue).send(Bell(shard));
         }
     });
     rung.load(Ordering::Relaxed)
@@ -58,11 +58,10 @@ fn a_bell_for_nothing_ends_a_wait_that_is_over() {
     let (engine, _clock) = Engine::<()>::builder().shards(2).start_virtual().unwrap();
     let queue = engine.queue(0);
     let doorbell = engine.core.doorbell(0);
-    doorbell.ring(0);
-    doorbell.ring(1);
+    doorbell.send(Bell(0));
+    doorbell.send(Bell(1));
     let taken = queue.receive::<Expired<()>>(Wait::at_most(Duration::ZERO));
     assert_eq!(taken.err(), Some(RecvError::Empty));
     // The other bell is still there for the next call.
-    let left = doorbell.answer(Wait::No).ok().map(|bell| bell.shard());
-    assert_eq!(left, Some(1));
+    assert_eq!(doorbell.try_recv(), Some(Bell(1)));
 }
