@@ -231,10 +231,14 @@ impl VirtualClock {
 
     /// Makes the clock move an engine that follows it. Forgets those that have ended.
     pub(crate) fn attach<T: Send + 'static>(&self, core: &Arc<SharedCore<T>>) {
-        let engines = &mut *self.shared.engines.lock();
-        let others = engines.iter().filter(|other| !other.has_ended());
         let member: StdArc<dyn Moved + Send + Sync> = StdArc::new(Member(Arc::clone(core)));
-        *engines = others.cloned().chain([member]).collect();
+        let mut engines = self.shared.engines.lock();
+        let others = engines.iter().filter(|other| !other.has_ended());
+        let following = others.cloned().chain([member]).collect();
+        let before = std::mem::replace(&mut *engines, following);
+        drop(engines);
+        // Drops the payloads that an engine has left, which is foreign code.
+        drop(before);
     }
 
     fn engines(&self) -> Engines {

@@ -1,7 +1,9 @@
 //! The reports and payloads that the last handle of an engine drops.
 
+use crate::drive::VirtualClock;
 use crate::engine::Engine;
 use crate::sync::Arc;
+use crate::timeline::Time;
 use crate::timer::Timer;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -66,4 +68,25 @@ fn what_stands_behind_a_drop_that_panics_is_dropped_as_well() {
     for panics in [0, 7, 60, 99] {
         assert_eq!(drops_of_unread(100, Some(panics)), 100);
     }
+}
+
+/// A payload that moves a clock when it is dropped.
+struct Moves(VirtualClock);
+
+impl Drop for Moves {
+    fn drop(&mut self) {
+        self.0.advance(TICK);
+    }
+}
+
+#[test]
+fn a_clock_that_forgets_an_engine_drops_what_nobody_read_under_no_lock() {
+    let (engine, clock) = Engine::builder().start_virtual().unwrap();
+    let last = Timer::every(TICK, Moves(clock.clone())).times(1);
+    engine.schedule(last.reported()).unwrap();
+    clock.advance(TICK);
+    drop(engine.queue(0).try_recv());
+    drop(engine);
+    let _next = Engine::<()>::builder().start_on(&clock).unwrap();
+    assert_eq!(clock.now(), Time::START + 2 * TICK);
 }
