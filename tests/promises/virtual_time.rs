@@ -88,6 +88,16 @@ fn promise_15_run_until_does_not_wait_for_a_handle_of_its_own_thread() {
 }
 
 #[test]
+fn promise_15_run_until_waits_for_no_worker_that_knows_of_the_end() {
+    let (engine, clock) = virtual_engine::<()>();
+    let queues = [(); 2].map(|()| engine.queue(0));
+    engine.shutdown();
+    assert_eq!(queues[0].recv().unwrap_err(), RecvError::ShutDown);
+    assert_eq!(queues[1].recv_many(&mut Vec::new(), 9).unwrap_err(), RecvError::ShutDown);
+    clock.run_until(Time::from_secs(1));
+}
+
+#[test]
 fn promise_15_a_budget_that_one_engine_needs_each_time_leaves_some_to_the_next() {
     let clock = VirtualClock::new();
     let [busy, other] = [(); 2].map(|()| Engine::builder().start_on(&clock).unwrap());
