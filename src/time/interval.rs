@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use crate::time::Timers;
 use crate::time::handle::{Global, Handle, Moment};
-use crate::time::sleep::Ended;
-use crate::time::sleep::{Sleep, panic_of_refusal};
+use crate::time::sleep::{Ended, Sleep, panic_of_refusal};
 use crate::timeline::{PointInTime, Time, nanos};
 use crate::timer::MissedTicks;
 
@@ -37,8 +36,7 @@ const LATE: Duration = Duration::from_millis(5);
 /// ```
 #[track_caller]
 pub fn interval(period: Duration) -> Interval {
-    let first = Sleep::after(Global, Duration::ZERO);
-    Interval::new(first, period)
+    Interval::new(Sleep::at(Global, Global.now()), period)
 }
 
 /// Ticks every `period`, for the first time at `start`: an `Instant`, or a [`Time`] of
@@ -60,7 +58,7 @@ impl Timers {
     /// Panics if `period` is zero.
     #[track_caller]
     pub fn interval(&self, period: Duration) -> Interval<&Timers> {
-        Interval::new(Sleep::after(self, Duration::ZERO), period)
+        Interval::new(Sleep::at(self, self.now()), period)
     }
 
     /// Ticks every `period`, for the first time at `start`; see
@@ -250,6 +248,17 @@ mod tests {
         let on_time = Time::from_millis(1) + LATE;
         assert_eq!(second_tick(on_time), 2_500_000);
         assert_eq!(second_tick(on_time + Duration::from_nanos(1)), 6_500_000);
+    }
+
+    /// The clock of each engine is behind `Instant`s by another small time.
+    #[test]
+    fn the_first_tick_is_ready_at_once() {
+        let mut context = Context::from_waker(Waker::noop());
+        for _ in 0..1_000 {
+            let (timers, _driver) = Timers::builder().shards(1).start_driven().unwrap();
+            let mut poll = || timers.interval(LATE).poll_tick(&mut context);
+            assert!((0..100).all(|_| poll().is_ready()));
+        }
     }
 
     #[test]
