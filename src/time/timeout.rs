@@ -9,8 +9,7 @@ use std::time::Duration;
 
 use crate::time::Timers;
 use crate::time::handle::{Global, Handle};
-use crate::time::sleep::Ended;
-use crate::time::sleep::Sleep;
+use crate::time::sleep::{Ended, Sleep};
 use crate::timeline::PointInTime;
 
 /// Requires a future to complete within a limit.

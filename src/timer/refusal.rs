@@ -1,6 +1,5 @@
 //! The reasons why a timer is refused, or not changed, and what comes back with them.
 
-// Not the one of `crate::sync`, because nobody waits for it.
 use core::fmt;
 // Not the one of `crate::sync`, because nobody waits for it.
 use std::sync::{Mutex, PoisonError};
