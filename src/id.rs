@@ -22,7 +22,8 @@ pub(crate) const MAX_SEQUENCE: u64 = (1 << 52) - 1;
 /// Dropping it cancels nothing. When its timer has ended, the id is stale. A stale
 /// id is harmless: it never refers to a later timer, even one in the same storage,
 /// nor to a timer of another wheel or engine of the same process, unless one wheel is a
-/// [clone](crate::Wheel#clones) of the other.
+/// [clone](crate::Wheel#clones) of the other. Ids of one `Wheel` compare in the order in which
+/// their timers were scheduled; see [Saving a game](crate::Wheel::iter_in_order).
 ///
 /// # As a number
 /// An id converts to a `u128` and back, for a log, a foreign interface or a wire.

@@ -88,9 +88,7 @@ impl<T> Wheel<T> {
 
     /// Returns all timers in the order in which they will fire if nothing else happens, with
     /// their deadlines. While a [pass](Wheel::pop_due) is under way, a timer that has become
-    /// overdue since it began stands first, and fires after its end. A timer that is scheduled
-    /// for each of them, in that order, into an empty wheel at the same tick fires in the same
-    /// place: so a game is saved and loaded.
+    /// overdue since it began stands first, and fires after its end.
     ///
     /// Sorts all timers.
     ///
@@ -103,6 +101,32 @@ impl<T> Wheel<T> {
     /// assert!(wheel.reschedule(late, Tick(9)));
     /// let order: Vec<_> = wheel.iter_in_order().map(|(.., payload)| *payload).collect();
     /// assert_eq!(order, ["scheduled first, and put off", "scheduled second"]);
+    /// ```
+    ///
+    /// # Saving a game
+    /// Save the timers between two passes in the order of their ids, which is the order in which
+    /// they were scheduled, and schedule them in that order into a new wheel that starts at the
+    /// same tick. Within a tick they then fire as they would have, also those that are re-armed or
+    /// rescheduled after loading, for which the order of this iterator would not do. Only timers
+    /// that are overdue since different ticks may change places.
+    ///
+    /// ```
+    /// use tickwheel::{Tick, Wheel};
+    ///
+    /// let mut game = Wheel::new(64);
+    /// game.schedule_at(Tick(9), "shield");
+    /// game.schedule_at(Tick(5), "poison");
+    /// let mut saved: Vec<_> = game.iter().collect();
+    /// saved.sort_by_key(|&(id, ..)| id);
+    /// let mut loaded = Wheel::starting_at(game.now(), 64);
+    /// for (_, tick, buff) in saved {
+    ///     loaded.schedule_at(tick, *buff);
+    /// }
+    /// for wheel in [&mut game, &mut loaded] {
+    ///     let poison = wheel.pop_due(Tick(5)).unwrap();
+    ///     assert!(wheel.rearm(poison, Tick(9)).is_ok());
+    ///     assert_eq!(wheel.pop_due(Tick(9)).unwrap().payload, "shield");
+    /// }
     /// ```
     pub fn iter_in_order(&self) -> impl ExactSizeIterator<Item = (TimerId, Tick, &T)> {
         let key = |entry| (self.deadline_of(entry), self.sequence(entry), entry);
