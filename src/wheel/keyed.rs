@@ -23,7 +23,9 @@ use by_hash::{ByHash, HashKey};
 /// timer, and replaces the one that had its key; [`try_insert`](KeyedWheel::try_insert)
 /// refuses instead. A key is free again when its timer has fired or was cancelled. To
 /// repeat a timer, insert another one under its key; there is no `rearm`, because the key
-/// is the timer's identity. The ticks and the order of firing are those of a [`Wheel`].
+/// is the timer's identity. The ticks and the order of firing are those of a [`Wheel`]. There is
+/// no clone and no walk in order: a game that is rolled back or saved takes a `Wheel`, and a map
+/// from keys to ids.
 ///
 /// # Cost
 ///
