@@ -218,10 +218,11 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
 pub enum When {
     /// A delay from now. Resolving it reads the clock.
     After(Duration),
-    /// An absolute time. A time in the past means now.
+    /// An absolute time. One in the past is due at once. A repeating timer counts its
+    /// periods from there all the same, so that firings may be [missed](crate::MissedTicks).
     At(Time),
-    /// A reading of the monotonic clock. An instant in the past means now. An engine
-    /// that does not follow the monotonic clock refuses it.
+    /// A reading of the monotonic clock, otherwise as a `Time`. An engine that does not follow
+    /// the monotonic clock refuses it.
     AtInstant(Instant),
 }
 

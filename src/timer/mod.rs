@@ -147,8 +147,10 @@ impl<T> Timer<T> {
 
     /// Sets the time of a repeating timer's first firing. Defaults to one period after
     /// scheduling. Takes a delay, a [`Time`](crate::Time) or an
-    /// [`Instant`](std::time::Instant); see [`Timer::at`]. A one-shot with this setting
-    /// is refused ([`Refusal::NotRepeating`]).
+    /// [`Instant`](std::time::Instant); see [`Timer::at`]. A time in the past sets the phase,
+    /// and the firings since then are missed ones: with [`MissedTicks::CatchUp`], all of them
+    /// are delivered now. A one-shot with this setting is refused
+    /// ([`Refusal::NotRepeating`]).
     pub fn starting(mut self, first: impl Into<When>) -> Timer<T> {
         self.requested = first.into();
         self.meant_to_repeat = true;
