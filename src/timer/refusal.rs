@@ -133,8 +133,9 @@ impl std::error::Error for Refusal {}
 /// A timer, payload or firing that was not accepted, and comes back with the reason. The
 /// refused call changed nothing.
 ///
-/// Whatever the payload is, `?` turns this into a `Box<dyn Error + Send + Sync>`: what
-/// comes back is taken out by value, so it need not be [`Sync`].
+/// If the payload is `Send + 'static`, `?` turns this into a `Box<dyn Error + Send + Sync>` or
+/// an `anyhow::Error`: what comes back is taken out by value, so it need not be [`Sync`]. For
+/// any other payload, such as an `Rc`, `.map_err(Refusal::from)?` keeps the reason alone.
 ///
 /// ```
 /// use std::time::Duration;
