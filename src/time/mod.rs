@@ -49,6 +49,13 @@
 //! # Ok::<(), tickwheel::StartError>(())
 //! ```
 //!
+//! `Instant::now()` remains the system's, and hardly moves during such a test. So an `Instant`
+//! means a distance from now, and only in the call to which it is given: a loop of
+//! `next += period` and `sleep_until(next)` waits longer each time, and a deadline that is
+//! shared by two steps begins anew with the second. Code that keeps a point in time across a
+//! wait keeps `Global.now() + delay`, which is a [`Time`](crate::Time) and is right on every
+//! clock, or uses an [`interval`].
+//!
 //! Code that takes [`Timers`] from its caller needs none of this, and each of its tests
 //! has a clock of its own.
 //!
