@@ -354,8 +354,10 @@ impl VirtualClock {
     /// Timers that tasks schedule on the way are served on the way; those without a delay
     /// are served at the same tick.
     ///
-    /// Always returns. If each task adds another without a delay, a thousand of
-    /// them run at one tick, and the next runs at the next due tick or at `time`.
+    /// If each task adds another without a delay, a thousand of them run at one tick, and the
+    /// next runs at the next due tick or at `time`. But this call never returns if a task blocks
+    /// until time passes, say in `recv` for a timer of another engine on this clock: time waits
+    /// for the task.
     ///
     /// # Panics
     /// Panics if the calling thread is a busy worker of the same engine, for instance
