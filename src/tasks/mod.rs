@@ -273,7 +273,9 @@ impl TaskEngine {
         scheduled.map_err(|refused| refused.map(Task::into_each))
     }
 
-    /// Creates a task that is started later, or never; see [`Engine::create`].
+    /// Creates a task that is started later, or never; see [`Engine::create`]. The closure is
+    /// one that may run again; if it gives away what it captured, it takes that out of an
+    /// `Option`.
     ///
     /// # Errors
     /// Fails as [`run_every`](TaskEngine::run_every) does.
