@@ -11,7 +11,7 @@
 use std::time::{Duration, Instant};
 
 use crate::clock::Clock;
-use crate::engine::doorbell::Doorbell;
+use crate::engine::hub::Doorbell;
 use crate::engine::{Core, Engine, ShardCell};
 use crate::observe;
 use crate::tick::Tick;

@@ -9,16 +9,16 @@ use std::sync::Arc as StdArc;
 use crossbeam_utils::CachePadded;
 
 use crate::clock::{Alarm, Clock};
-use crate::engine::doorbell::{Bell, Doorbell};
+use crate::engine::census::Census;
 use crate::engine::fairness::{A_FEW, UNTIL_AWAKE, step_aside};
 use crate::engine::threads::{self, Doing, InMiddle, known_number, thread_number};
-use crate::engine::waiters::{Census, Waiters};
+use crate::engine::waiters::Waiters;
 use crate::engine::workers::Workers;
 use crate::id::{TimerId, WheelNumber};
 use crate::observe::Subject;
 use crate::rounding::TickLength;
 use crate::shard::{Shard, Signals};
-use crate::sync::{Arc, AtomicU64, AtomicUsize, Lock, LockGuard, Ordering, RandomKey};
+use crate::sync::{Arc, AtomicU64, AtomicUsize, Channel, Lock, LockGuard, Ordering, RandomKey};
 use crate::tick::Tick;
 use crate::wheel::Tag;
 
@@ -57,6 +57,20 @@ pub(crate) struct Core<T> {
 
 /// What consumes the payload of a due timer in place of a worker: foreign code.
 pub(crate) type Sink<T> = fn(T);
+
+/// The channel of one queue, which carries bells instead of timers. Whenever a shard has
+/// something for the queue, exactly one bell is in the channel or with a worker, who rings it
+/// again if anything is left behind. Therefore a worker will come for every timer. There is
+/// room for one bell per shard: the channel is never full, the ticker never blocks on it, and a
+/// burst of a million timers costs one message. A shutdown closes it.
+pub(crate) type Doorbell = Channel<Bell>;
+
+/// The token that a worker gets when it answers: something waits in the shard of this number.
+/// The worker passes it to [`Core::take_from`], which rings it again if the shard has more
+/// timers, and drops it otherwise.
+#[derive(PartialEq, Eq, Debug)]
+#[must_use = "a bell that is lost is never rung again"]
+pub(crate) struct Bell(pub(crate) u32);
 
 /// A shard locked by a thread that may link or end timers.
 pub(super) struct Held<'a, T> {

@@ -5,8 +5,7 @@
 mod schedule;
 
 mod cancel;
-
-mod doorbell;
+mod census;
 pub(crate) mod end;
 pub(crate) mod expire;
 mod fairness;
@@ -21,11 +20,10 @@ pub(crate) mod workers;
 
 pub use schedule::Unstarted;
 
-pub(crate) use doorbell::Bell;
-pub(crate) use hub::{Core, ShardCell, SharedCore, Sink};
+pub(crate) use census::WorkerState;
+pub(crate) use hub::{Bell, Core, ShardCell, SharedCore, Sink};
 pub(crate) use schedule::{Registered, Seen};
 pub(crate) use take::TAKES_PER_HOLD;
-pub(crate) use waiters::Census;
 
 // Not the `Arc` of `crate::sync`: that of a model has no weak references.
 use std::sync::Arc as StdArc;

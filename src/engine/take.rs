@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::engine::doorbell::{Bell, Doorbell};
+use crate::engine::hub::{Bell, Doorbell};
 use crate::engine::threads::{Doing, is_in_middle_of};
 use crate::engine::{Core, Held, ShardCell};
 use crate::id::TimerId;

@@ -11,11 +11,10 @@ use std::cell::Cell;
 use std::panic::RefUnwindSafe;
 use std::time::Duration;
 
-use crate::engine::{Bell, Census, Engine, SharedCore, TAKES_PER_HOLD};
+use crate::engine::{Bell, Engine, SharedCore, TAKES_PER_HOLD, WorkerState};
 use crate::id::TimerId;
 use crate::shard::{Claimed, Outcome, Shard};
-use crate::sync::thread::ThreadId;
-use crate::sync::{Arc, Wait, thread};
+use crate::sync::{Arc, Wait};
 use crate::timer::Closed;
 
 /// The number of timers that a worker takes from one shard before it moves on.
@@ -569,62 +568,5 @@ impl<T> Queue<T> {
     #[cfg(any(loom, shuttle))]
     pub fn wake_receivers(&self) {
         self.core.doorbell(self.index).wake_receivers();
-    }
-}
-
-#[derive(Clone, Copy, Default)]
-enum Standing {
-    /// Not known to belong to a worker.
-    #[default]
-    Unknown,
-    /// Busy in this thread, if it is known.
-    Busy(Option<ThreadId>),
-    Waiting,
-}
-
-#[derive(Default)]
-pub(super) struct WorkerState(Cell<Standing>);
-
-impl WorkerState {
-    pub(super) fn has_joined(&self) -> bool {
-        !matches!(self.0.get(), Standing::Unknown)
-    }
-
-    /// Counts a worker of `queue`, unless it has already been counted. It is busy in
-    /// `thread`, or in a thread that has not begun.
-    pub(super) fn join(&self, census: &Census, queue: usize, thread: Option<ThreadId>) {
-        if !self.has_joined() {
-            census.join(queue, thread);
-            self.0.set(Standing::Busy(thread));
-        }
-    }
-
-    /// Counts the calling thread as a worker of `queue`.
-    pub(super) fn join_here(&self, census: &Census, queue: usize) {
-        self.join(census, queue, Some(thread::current().id()));
-    }
-
-    /// Notes that the worker is about to wait.
-    pub(super) fn set_idle(&self, census: &Census, queue: usize) {
-        self.join_here(census, queue);
-        if let Standing::Busy(thread) = self.0.replace(Standing::Waiting) {
-            census.set_idle(thread);
-        }
-    }
-
-    /// Notes that the worker has waited, and works.
-    pub(super) fn set_busy(&self, census: &Census) {
-        let thread = Some(thread::current().id());
-        census.set_busy(thread);
-        self.0.set(Standing::Busy(thread));
-    }
-
-    /// Notes that the handle no longer belongs to a worker.
-    pub(super) fn leave(&self, census: &Census, queue: usize) {
-        if self.has_joined() {
-            self.set_idle(census, queue);
-            census.leave(queue);
-            self.0.set(Standing::Unknown);
-        }
     }
 }
