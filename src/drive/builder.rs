@@ -1,16 +1,15 @@
-//! The settings of an engine, their checks, and its start; and the weak handle to what was
-//! started.
+//! The settings of an engine, their checks, and its start.
 
 use core::fmt;
 use core::marker::PhantomData;
 use core::time::Duration;
 use std::io;
 // Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
-use std::sync::{Arc as StdArc, Weak};
+use std::sync::Arc as StdArc;
 
 use crate::clock::{Alarm, Clock, ClockSource, Device};
 use crate::drive::{Driver, ProcessFn, VirtualClock, spawn_ticker};
-use crate::engine::{Core, Engine, Handle, SharedCore, Sink};
+use crate::engine::{Core, Engine, SharedCore, Sink};
 use crate::id::WheelNumber;
 use crate::observe;
 use crate::rounding::TickLength;
@@ -578,69 +577,3 @@ impl std::error::Error for StartError {
         }
     }
 }
-
-/// A handle that does not keep its engine alive, from the engine's `downgrade`. `E` is an
-/// [`Engine`], a [`TaskEngine`](crate::TaskEngine), or [`Timers`](crate::time::Timers).
-///
-/// A payload, a cache or a closure that holds an engine keeps it from being shut down when
-/// its owner drops it. With a weak handle it does not. Say, a closure schedules a follow-up:
-///
-/// ```
-/// use std::sync::mpsc;
-/// use std::time::Duration;
-/// use tickwheel::TaskEngine;
-///
-/// let (timers, clock) = TaskEngine::builder().start_virtual()?;
-/// let second = Duration::from_secs(1);
-/// let weak = timers.downgrade();
-/// let (tell, told) = mpsc::channel();
-/// timers.run_after(second, move || {
-///     tell.send("first").unwrap();
-///     if let Some(timers) = weak.upgrade() {
-///         let follow_up = move || tell.send("follow-up").unwrap();
-///         let _ = timers.run_after(second, follow_up);
-///     }
-/// })?;
-/// clock.run_until(timers.now() + second);
-/// assert_eq!(told.recv()?, "first");
-/// drop(timers); // the last handle: drops the follow-up unfired
-/// assert!(told.recv().is_err());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub struct WeakEngine<E: Family> {
-    handle: Weak<Handle<E::Payload>>,
-}
-
-impl<T> Engine<T> {
-    /// Returns a handle that does not keep the engine alive.
-    #[must_use]
-    pub fn downgrade(&self) -> WeakEngine<Engine<T>> {
-        WeakEngine::to(self)
-    }
-}
-
-impl<E: Family> WeakEngine<E> {
-    pub(crate) fn to(engine: &Engine<E::Payload>) -> WeakEngine<E> {
-        WeakEngine { handle: StdArc::downgrade(engine.handle()) }
-    }
-
-    /// Returns a handle to the engine, or `None` if the last handle was dropped. The
-    /// returned handle keeps the engine alive as any other does. After a
-    /// [`shutdown`](Engine::shutdown), still returns a handle, whose calls answer that
-    /// the engine was shut down.
-    ///
-    /// # Cost
-    /// A few atomic operations, and no lock.
-    #[must_use]
-    pub fn upgrade(&self) -> Option<E> {
-        Some(E::of(Engine::of(self.handle.upgrade()?)))
-    }
-}
-
-impl<E: Family> Clone for WeakEngine<E> {
-    fn clone(&self) -> WeakEngine<E> {
-        WeakEngine { handle: self.handle.clone() }
-    }
-}
-
-debug!(it: [E: Family] WeakEngine<E> => "WeakEngine" { handles: it.handle.strong_count() });

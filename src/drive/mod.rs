@@ -4,6 +4,7 @@
 mod builder;
 mod driver;
 mod virtual_clock;
+mod weak;
 
 use std::io;
 
@@ -11,9 +12,10 @@ use crate::engine::Core;
 use crate::observe;
 use crate::sync::{self, Arc};
 
-pub use builder::{Builder, Family, StartError, WeakEngine};
+pub use builder::{Builder, Family, StartError};
 pub use driver::Driver;
 pub use virtual_clock::VirtualClock;
+pub use weak::WeakEngine;
 
 pub(crate) use builder::{Sealed, check_workers};
 pub(crate) use driver::ProcessFn;
