@@ -56,13 +56,7 @@ impl Credit {
     /// Gives one credit back.
     #[inline]
     pub(crate) fn put(&mut self) {
-        if self.pool.is_none() {
-            return;
-        }
-        self.unused += 1;
-        if self.unused > self.most {
-            self.repay();
-        }
+        self.put_many(1);
     }
 
     /// Gives many credits back.
