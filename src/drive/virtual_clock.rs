@@ -256,8 +256,8 @@ impl VirtualClock {
     /// during the call may be left out. Therefore the call ends, however fast workers
     /// schedule timers with no delay; the next call serves these.
     ///
-    /// Waits for no worker, and runs no code of the caller but the wakers of awaited timers.
-    /// A task may call it, and so may several threads at once.
+    /// Waits for no worker, and runs no code of the caller but the wakers of tasks that await
+    /// timers or queues. A task may call it, and so may several threads at once.
     ///
     /// A repeating timer's firings become due one after the other, each when
     /// the previous one has ended; see [`MissedTicks`](crate::MissedTicks).
@@ -448,7 +448,7 @@ impl VirtualClock {
     /// * `tokio::time::pause` moves the timers of a runtime with one thread. It does not
     ///   move this clock, nor does this clock move those timers.
     ///
-    /// A call from within a waker that this clock runs only moves the clock. The outer
+    /// A call from within the waker of an awaited timer only moves the clock. The outer
     /// call then wakes the tasks that have become due.
     ///
     /// # Panics

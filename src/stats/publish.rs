@@ -63,7 +63,7 @@ impl Snapshot {
     /// | `tickwheel_firings_held` | gauge, firings that workers hold | |
     /// | `tickwheel_workers` | gauge, threads of a `TaskEngine` | |
     /// | `tickwheel_wakeups_total` | counter, wake-ups of the ticker thread | |
-    /// | `tickwheel_panics_total` | counter, runs of tasks | |
+    /// | `tickwheel_panics_total` | counter, runs of tasks, and calls of wakers | |
     ///
     /// The label `within` counts as a histogram's `le`, once a query has renamed it. This
     /// query for Prometheus returns the lateness that 99 of 100 firings stayed below:
@@ -194,5 +194,5 @@ fn describe() {
     describe_gauge!(HELD, Unit::Count, "Firings that workers hold");
     describe_gauge!(WORKERS, Unit::Count, "Threads that run tasks");
     describe_counter!(WAKEUPS, Unit::Count, "Wake-ups of the ticker thread");
-    describe_counter!(PANICS, Unit::Count, "Runs of tasks that panicked");
+    describe_counter!(PANICS, Unit::Count, "Runs of tasks and of wakers that panicked");
 }
