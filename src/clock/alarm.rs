@@ -271,22 +271,13 @@ impl Alarm {
         lock(&self.arming).wakeups
     }
 
-    /// Wakes the sleeper, which then reads a virtual clock that has moved.
-    #[inline]
-    pub(crate) fn clock_moved(&self) {
-        if let Device::Condvar(changed) = &self.device {
-            let _arming = lock(&self.arming);
-            changed.notify_all();
-        }
-    }
-
     /// Wakes the sleeper if the tick until which it sleeps has come. If `armed` was
     /// brought forward without waking the sleeper, it sleeps on.
     #[cfg(any(loom, shuttle))]
     pub(crate) fn time_passed(&self) {
-        let arming = lock(&self.arming);
+        let Device::Condvar(changed) = &self.device else { return };
         let now = self.tick.tick_at(self.clock.now());
-        if let (Device::Condvar(changed), true) = (&self.device, arming.asleep_until <= now) {
+        if lock(&self.arming).asleep_until <= now {
             changed.notify_all();
         }
     }
@@ -335,7 +326,6 @@ mod tests {
             if end == Err(RecvTimeoutError::Timeout) {
                 // Lets the thread go, so that the test can fail.
                 alarm.stop(|| ());
-                alarm.clock_moved();
             }
             end.unwrap_or_else(|_| panic!("asleep on the {}", alarm.device()))
         })
