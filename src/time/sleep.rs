@@ -74,6 +74,9 @@ impl Timers {
     }
 
     /// Waits until a deadline; see [`sleep_until`](crate::time::sleep_until).
+    ///
+    /// # Panics
+    /// Panics if `deadline` is an instant that the engine's clock does not measure.
     #[inline]
     pub fn sleep_until(&self, deadline: impl PointInTime) -> Sleep<&Timers> {
         Sleep::until(self, deadline)

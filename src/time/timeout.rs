@@ -60,6 +60,9 @@ impl Timers {
 
     /// Requires a future to complete before a deadline; see
     /// [`timeout_at`](crate::time::timeout_at).
+    ///
+    /// # Panics
+    /// Panics if `deadline` is an instant that the engine's clock does not measure.
     #[inline]
     pub fn timeout_at<F: IntoFuture>(
         &self,

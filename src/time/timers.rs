@@ -89,8 +89,8 @@ impl Timers {
     /// A waiting [`Sleep`](crate::time::Sleep) is then ready, and its
     /// [`is_elapsed`](crate::time::Sleep::is_elapsed) says `false`. A
     /// [`Timeout`](crate::time::Timeout) returns [`Elapsed`](crate::time::Elapsed), which
-    /// [says so](crate::time::Elapsed::is_shut_down). A wait that begins later panics,
-    /// because a loop of waits that are ready at once would never yield.
+    /// [says so](crate::time::Elapsed::is_shut_down). A sleep or an interval that is awaited
+    /// later panics, because a loop of waits that are ready at once would never yield.
     ///
     /// Wakes the tasks in this call. No lock is held meanwhile.
     pub fn shutdown(&self) -> usize {

@@ -154,14 +154,15 @@ where
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimeoutError<E> {
-    /// The call exceeded its limit, and was dropped.
+    /// The call exceeded its limit, or the timers were
+    /// [shut down](Elapsed::is_shut_down).
     Elapsed(Elapsed),
     /// The service itself failed.
     Service(E),
 }
 
 impl<E> TimeoutError<E> {
-    /// Returns whether the call exceeded its limit.
+    /// Returns whether the call was given up, and the service did not fail.
     #[must_use]
     pub const fn is_elapsed(&self) -> bool {
         matches!(self, TimeoutError::Elapsed(_))
