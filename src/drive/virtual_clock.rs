@@ -178,7 +178,7 @@ impl<T> Moved for Member<T> {
     }
 
     fn wakes_tasks(&self) -> bool {
-        self.0.sink.is_some()
+        self.0.sink.is_some() && !self.0.is_shut_down()
     }
 
     fn is_finished(&self) -> bool {
