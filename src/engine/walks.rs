@@ -234,8 +234,9 @@ impl<T> Engine<T> {
     /// Holds the lock of a shard for a few dozen timers at a time. Returns a timer that has
     /// the name during the whole walk exactly once, and no timer that is created meanwhile.
     /// A returned timer may have ended since. A timer is no longer found by its name when it
-    /// has ended, or when it was cancelled during a firing. For the names of all live timers,
-    /// read [`LiveTimer::name`](crate::stats::LiveTimer::name) from [`live`](Engine::live).
+    /// has ended, or when it was cancelled during a firing that is not its last. For the names
+    /// of all live timers, read [`LiveTimer::name`](crate::stats::LiveTimer::name) from
+    /// [`live`](Engine::live).
     ///
     /// # Cost
     /// Grows with the number of timers that the iterator returns, not with the number of
