@@ -49,6 +49,9 @@
 //! # Ok::<(), tickwheel::StartError>(())
 //! ```
 //!
+//! Unlike tokio's, this clock doesn't stop for `spawn_blocking`: while such work runs and all
+//! tasks wait, time goes on, and a limit on the work passes at once.
+//!
 //! `Instant::now()` remains the system's, and hardly moves during such a test. So an `Instant`
 //! means a distance from now, and only in the call to which it is given: a loop of
 //! `next += period` and `sleep_until(next)` waits longer each time, and a deadline that is
