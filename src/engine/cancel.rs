@@ -198,6 +198,10 @@ impl<T> Engine<T> {
     /// What the closure of a task captured may be dropped a little later;
     /// [`TaskEngine::join`](crate::TaskEngine::join) waits for that.
     ///
+    /// A one-shot with a payload ended when it was taken. So this call returns
+    /// [`Cancel::Gone`] at once, although a worker may be busy with the payload, unless the
+    /// timer is [`rearmable`](crate::Timer::rearmable).
+    ///
     /// Also waits for the run that tells a [`notified`](crate::Timer::notified) task of the
     /// end. That run may need the calling thread itself: if a task of this engine makes the
     /// call, or if the engine has no workers because a loop runs its tasks, the call waits
