@@ -93,9 +93,13 @@ impl<T> Core<T> {
                 self.walk(cell, |shard| shard.close_some(&mut cursor, now, &mut closed));
             }
         }
-        self.stop(closed.len());
+        let is_first = self.stop(closed.len());
         self.waiters.notify();
         self.census.notify();
+        if is_first {
+            // Last, because it is foreign code.
+            observe::shut_down(self.subject(), closed.len());
+        }
         closed
     }
 
@@ -113,17 +117,18 @@ impl<T> Core<T> {
     /// readers of reports.) Dropping the last handle shuts the engine down again. The
     /// queues are closed first, because a caller's loop that the alarm wakes checks them once.
     /// Workers are woken outside the alarm's lock, because the waker of a task is foreign
-    /// code.
-    fn stop(&self, closed: usize) {
+    /// code. Returns whether this is the first shutdown.
+    fn stop(&self, closed: usize) -> bool {
         let queues = &self.doorbells[..self.queues()];
         let close_queues = || queues.iter().for_each(Doorbell::close);
-        if self.alarm.stop(close_queues) {
+        let is_first = self.alarm.stop(close_queues);
+        if is_first {
             queues.iter().for_each(|queue| queue.wake_receivers());
-            observe::shut_down(self.subject(), closed);
         } else if self.is_driven && closed > 0 {
             // An earlier shutdown woke the loop, before this one ended timers.
             self.alarm.call_again();
         }
+        is_first
     }
 
     /// Makes a shard refuse new timers. Returns how many live timers it has.
