@@ -198,10 +198,10 @@ impl<T> Wheel<T> {
     pub(super) fn lists(&self) -> impl Iterator<Item = (EntryIndex, u64)> + '_ {
         let own = [OVERDUE, DUE, IN_HEAP].into_iter();
         let own = own.chain((0..PARTS).map(|part| CASCADE.nth(part)));
-        let slots = self.slots.all().flat_map(|turn| {
+        let slots = self.slots.all().flat_map(move |turn| {
             let (level, slot) = self.slots.slot_of(turn.list);
-            let lists = self.slots.lists(level, slot);
-            lists.map(move |list| (list, turn.start))
+            let lists = self.slots.lists(level, slot).enumerate();
+            lists.map(move |(part, list)| (list, self.slots.start_of_part(level, turn.start, part)))
         });
         own.map(|list| (list, 0)).chain(slots)
     }

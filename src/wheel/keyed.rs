@@ -4,13 +4,13 @@ mod by_hash;
 #[cfg(test)]
 mod tests;
 
-use alloc::vec::Vec;
+use alloc::collections::BinaryHeap;
+use alloc::vec::{self, Vec};
 use core::borrow::Borrow;
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
 
 use super::Wheel;
-use super::entries::EntryIndex;
 use super::geometry::Geometry;
 use crate::id::TimerId;
 use crate::tick::Tick;
@@ -60,6 +60,11 @@ pub struct KeyedWheel<K, T> {
     /// The timers of all keys in use, which are exactly the timers in the wheel.
     by_hash: ByHash,
     wheel: Wheel<Keyed<K, T>>,
+    /// The timers that a search has found to be the first ones, in order. Some of them may have
+    /// ended or moved since.
+    found: vec::IntoIter<(Tick, TimerId)>,
+    /// The last of them. All timers that were not found come after it.
+    last_found: Option<(Tick, TimerId)>,
 }
 
 /// The payload that a [`KeyedWheel`] stores in its wheel.
@@ -157,7 +162,13 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
     }
 
     fn around(wheel: Wheel<Keyed<K, T>>) -> KeyedWheel<K, T> {
-        KeyedWheel { hasher: HashKey::default(), by_hash: ByHash::default(), wheel }
+        KeyedWheel {
+            hasher: HashKey::default(),
+            by_hash: ByHash::default(),
+            wheel,
+            found: vec::IntoIter::default(),
+            last_found: None,
+        }
     }
 
     /// Schedules a timer for an absolute tick. If another timer has the key, replaces its
@@ -190,7 +201,7 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
             self.add(hash, key, deadline, payload);
             return None;
         };
-        let _ = self.wheel.reschedule(id, deadline);
+        self.move_to(id, deadline);
         let old = core::mem::replace(&mut self.wheel.get_mut(id)?.payload, payload);
         // The key is dropped before the answer is built, because nothing would drop the
         // payload if the key panicked afterwards.
@@ -278,7 +289,7 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
         K: Borrow<Q>,
     {
         let id = self.id_of(key);
-        id.is_some_and(|id| self.wheel.reschedule(id, deadline))
+        id.inspect(|&id| self.move_to(id, deadline)).is_some()
     }
 
     /// Returns the tick at which the timer with this key is due. An overdue timer
@@ -368,6 +379,19 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
         let keyed = Keyed { hash, key, payload };
         let id = self.wheel.schedule_at(deadline, keyed);
         self.by_hash.insert(hash, id);
+        self.note((deadline, id));
+    }
+
+    fn move_to(&mut self, id: TimerId, deadline: Tick) {
+        let _ = self.wheel.reschedule(id, deadline);
+        self.note((deadline, id));
+    }
+
+    /// Forgets what was found if a timer that is new or was moved comes before the last of it.
+    fn note(&mut self, timer: (Tick, TimerId)) {
+        if Some(timer) < self.last_found {
+            (self.found, self.last_found) = Default::default();
+        }
     }
 
     fn id_of<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<TimerId>
@@ -422,16 +446,13 @@ impl<K, T> KeyedWheel<K, T> {
 
     /// Takes the timer with the earliest deadline out of the wheel, whether it is due or
     /// not. The clock stays. Of several timers with that deadline, takes the one that was
-    /// scheduled first; an overdue timer is due now. Returns `None` if the wheel is empty.
+    /// scheduled first. Returns `None` if the wheel is empty.
     ///
     /// A full cache makes room in this way.
     ///
     /// # Cost
-    /// Searches the first slot that has timers, as [`KeyedWheel::earliest_deadline`] does. If
-    /// all entries live for an hour, that is often nearly all of them, and a hundred thousand
-    /// take about a millisecond. A large cache that is mostly full takes out many at once
-    /// instead: it collects the deadlines of [`KeyedWheel::iter`], divides them with
-    /// `select_nth_unstable`, and cancels the first sixteenth.
+    /// Searches a slot, and remembers up to a thousand timers, which the next calls take without
+    /// a search. A timer that is inserted or moved before the last of them begins a new one.
     ///
     /// ```
     /// use tickwheel::Tick;
@@ -448,7 +469,16 @@ impl<K, T> KeyedWheel<K, T> {
     /// assert_eq!(cache.pop_due(Tick(1_000)).unwrap().key, "c");
     /// ```
     pub fn pop_first(&mut self) -> Option<KeyedExpired<K, T>> {
-        self.remove(self.wheel.first()?)
+        loop {
+            let Some((deadline, id)) = self.found.next() else {
+                self.found = self.wheel.first_ones();
+                self.last_found = Some(*self.found.as_slice().last()?);
+                continue;
+            };
+            if self.wheel.find(id).map(|at| self.wheel.deadline_of(at)) == Some(deadline) {
+                return self.remove(id);
+            }
+        }
     }
 
     fn remove(&mut self, id: TimerId) -> Option<KeyedExpired<K, T>> {
@@ -479,8 +509,7 @@ impl<K, T> KeyedWheel<K, T> {
     pub fn clear(&mut self) {
         self.by_hash.clear();
         let all: Vec<TimerId> = self.wheel.iter().map(|(id, ..)| id).collect();
-        let removed = all.into_iter().map(|id| self.wheel.cancel(id));
-        let removed: Vec<_> = removed.collect();
+        let removed: Vec<_> = all.into_iter().map(|id| self.wheel.cancel(id)).collect();
         // The caller's code runs last.
         drop(removed);
     }
@@ -596,25 +625,31 @@ impl<K, T> KeyedWheel<K, T> {
     }
 }
 
+/// The number of timers that a search remembers, so that the next calls need none.
+const FOUND_AT_ONCE: usize = 1_024;
+
 impl<T> Wheel<T> {
-    /// Returns the timer with the earliest deadline, and of several the one that was
-    /// scheduled first.
-    fn first(&self) -> Option<TimerId> {
-        let earliest = self.earliest_within(usize::MAX).ok()??;
-        let is_first = |&entry: &EntryIndex| self.deadline_of(entry) == earliest;
-        let age = |&entry: &EntryIndex| self.sequence(entry);
-        // A postponed timer may lie in any slot that starts before its deadline.
-        let lists = self.lists().take_while(|&(_, start)| start <= earliest.0);
-        let is_sorted = |list: EntryIndex| {
-            !self.is_sorting && self.slots.unsorted.get(list.index() as usize) == Some(&false)
-        };
-        let oldest = lists.filter_map(|(list, _)| match is_sorted(list) {
-            // The first one that is found is the oldest.
-            true => self.entries.on_list(list).find(is_first),
-            false => self.entries.on_list(list).filter(is_first).min_by_key(age),
-        });
-        let first = oldest.min_by_key(age)?;
-        Some(self.id(first))
+    /// Returns the first timers in their order, with their deadlines: those of the first lists
+    /// that have any, but not more than so many.
+    fn first_ones(&self) -> vec::IntoIter<(Tick, TimerId)> {
+        let (mut first, mut earliest) = (BinaryHeap::new(), Tick::MAX);
+        for (list, start) in self.lists() {
+            if earliest < Tick(start) {
+                // Timers of this list and of later ones may come before them.
+                first.retain(|&(deadline, _)| deadline < Tick(start));
+                break;
+            }
+            for entry in self.entries.on_list(list) {
+                let timer = (self.deadline_of(entry), self.id(entry));
+                earliest = earliest.min(timer.0);
+                if first.len() < FOUND_AT_ONCE {
+                    first.push(timer);
+                } else if let Some(mut last) = first.peek_mut().filter(|last| timer < **last) {
+                    *last = timer;
+                }
+            }
+        }
+        first.into_sorted_vec().into_iter()
     }
 }
 

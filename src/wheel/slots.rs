@@ -213,6 +213,13 @@ impl Slots {
         (0..1 << part_bits).map(move |part| first.nth(((slot as u32) << part_bits) + part))
     }
 
+    /// Returns a tick before which no deadline belongs to a part of a slot that starts at `start`.
+    pub(super) fn start_of_part(&self, level: usize, start: u64, part: usize) -> u64 {
+        let Word { part_bits, .. } = *self.word_of(EntryIndex::list(self.levels[level]));
+        let inner = (part * self.geometry.size()) >> part_bits;
+        start.saturating_add(inner as u64 * self.geometry.unit(level.saturating_sub(1)))
+    }
+
     /// Returns whether a list of a slot has an entry.
     pub(super) fn is_occupied(&self, list: EntryIndex) -> bool {
         self.word_of(list).occupied >> (list.index() % PER_WORD) & 1 == 1

@@ -3,6 +3,7 @@
 use super::*;
 use core::cell::Cell;
 use core::hash::Hasher;
+use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
@@ -224,21 +225,31 @@ fn a_wheel_that_shrinks_gives_the_memory_of_keys_and_of_timers_back() {
     assert_eq!(wheel.cancel(&0), Some(()));
 }
 
+/// A search remembers many timers: those that end, move, or come between are none of the next.
 #[test]
-fn the_first_of_a_tick_is_the_oldest_wherever_its_timers_have_met() {
-    // In a slot of the first level, in one of the second, and while late ones are sorted.
-    for (now, tick) in [(0, 5), (0, 200), (300, 200)] {
-        let mut wheel = KeyedWheel::starting_at(Tick(now), 64);
-        let (off, old, sooner) = (("off", tick), ("old", 7_000), ("sooner", tick - 2));
-        for (key, tick) in [off, old, sooner, ("young", tick), ("last", tick - 1)] {
-            wheel.insert(key, Tick(tick), ());
+fn a_full_cache_takes_out_what_a_sorted_set_does() {
+    let (mut wheel, mut sorted) = (KeyedWheel::new(64), BTreeSet::new());
+    let mut timers = HashMap::new();
+    for age in 0..20_000_u64 {
+        let random = age.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        // Most come behind all others; some are sooner, and some replace an older one.
+        let usual = 5_000 + age / 4;
+        let deadline = if random % 16 == 0 { random % usual } else { usual };
+        let key = if random % 3 == 0 { random % (age + 1) } else { age };
+        let before = timers.get(&key).copied();
+        before.map(|before| sorted.remove(&before));
+        let timer = (deadline, before.map_or(age, |(_, age, _)| age), key);
+        wheel.insert(key, Tick(deadline), ());
+        timers.insert(key, timer);
+        sorted.insert(timer);
+        if let Some(gone) = timers.remove(&(random % 7_000)) {
+            assert_eq!((wheel.cancel(&gone.2), sorted.remove(&gone)), (Some(()), true));
         }
-        // The last one may stay in the slot before the others, and the one that is off in theirs.
-        let moves = [("old", Tick(tick)), ("last", Tick(tick)), ("off", Tick::MAX)];
-        assert!(moves.iter().all(|&(key, to)| wheel.reschedule(key, to)));
-        let first = if now > tick { wheel.pop_due(Tick(now)) } else { wheel.pop_first() };
-        assert_eq!(first.map(|it| it.key), Some("sooner"));
-        let rest = core::iter::from_fn(|| wheel.pop_first()).map(|it| it.key);
-        assert!(rest.eq(["old", "young", "last", "off"]), "{now} {tick}");
+        if sorted.len() > 3_000 {
+            let (deadline, _, key) = sorted.pop_first().unwrap();
+            let first = wheel.pop_first().unwrap();
+            assert_eq!((first.deadline, first.key), (Tick(deadline), key));
+            timers.remove(&key);
+        }
     }
 }
