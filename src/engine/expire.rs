@@ -202,7 +202,6 @@ impl<T> Core<T> {
             Some(_) => held.shard.expire_into(visit.now, &mut left, taken),
         };
         *budget -= most - left;
-        held.shard.take_earliest_new();
         held.shard.wake_driver = false;
         held.cell.set_next(next);
         *budget == 0 || next > visit.tick

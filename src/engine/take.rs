@@ -169,10 +169,7 @@ impl<T> Core<T> {
         let mut held = self.hold(cell);
         let returned = held.shard.rearm_and_return(id, number, payload, next, now);
         self.release(held);
-        if returned? {
-            self.waiters.notify();
-        }
-        Ok(())
+        returned
     }
 
     /// Returns how often a timer fires after the firing that a worker has; `None` means

@@ -49,9 +49,8 @@ impl<T> Shard<T> {
         Ok(())
     }
 
-    /// Takes back a lent firing at `now`, and sets the next one. Returns whether
-    /// a caller is waiting for the return, or the payload with the reason if the
-    /// timer cannot fire again.
+    /// Takes back a lent firing at `now`, and sets the next one. Returns the payload with
+    /// the reason if the timer cannot fire again.
     pub(crate) fn rearm_and_return(
         &mut self,
         id: TimerId,
@@ -59,12 +58,13 @@ impl<T> Shard<T> {
         payload: T,
         next: Due,
         now: Time,
-    ) -> Result<bool, (Refusal, T)> {
+    ) -> Result<(), (Refusal, T)> {
         match self.rearm_lent(id, number, next) {
             Err(reason) => Err((reason, payload)),
             Ok(()) => {
-                let returned = self.return_firing(id, Some(payload), Outcome::Returned, now);
-                Ok(returned.awaited)
+                // Who waits for a return has cancelled the timer, which refuses this.
+                self.return_firing(id, Some(payload), Outcome::Returned, now);
+                Ok(())
             }
         }
     }

@@ -148,9 +148,8 @@ impl<T> TimerRecord<T> {
     pub(crate) fn ends_if_cancelled(&self) -> bool {
         match self.state {
             State::Waiting => true,
-            State::Unstarted { cancelled, .. } => !cancelled,
             State::Lent { ending, .. } => ending.is_none() && !self.is_last(),
-            State::Abandoned { .. } | State::Ended { .. } => false,
+            _ => false,
         }
     }
 

@@ -302,9 +302,9 @@ impl<T> Shard<T> {
 
     #[cold]
     fn record_lent(&mut self, at: EntryIndex) -> usize {
-        let requested = self.tick.start_of(self.wheel.deadline_of(at));
-        let timer = Timer::at(requested, None).into_task(|none| none);
-        let mut record = TimerRecord::new(timer, requested, None);
+        // The firing, which its worker has, says for when it was requested.
+        let timer = Timer::at(Time::START, None).into_task(|none| none);
+        let mut record = TimerRecord::new(timer, Time::START, None);
         record.deliver();
         record.taken = self.taken(at);
         record.state = State::LENT;

@@ -111,7 +111,7 @@ impl Search {
         let (id, number) = (held.id, held.number);
         let returned = self.shard.rearm_and_return(id, number, held.payload, next, now);
         match returned {
-            Ok(_) => self.came_in(held.payload),
+            Ok(()) => self.came_in(held.payload),
             Err((_, payload)) => {
                 assert_eq!(payload, held.payload);
                 self.held.push(held);
