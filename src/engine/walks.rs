@@ -401,8 +401,9 @@ mod tests {
         let ms = Duration::from_millis(1);
         schedule(Timer::after(ms, 0).queue(0));
         schedule(Timer::every(ms, 0).queue(0));
+        schedule(Timer::after(ms, 0).into_task(|it| it));
         clock.advance(ms);
-        let _lent = [(); 2].map(|()| engine.queue(0).recv().unwrap());
+        let _lent = [(); 3].map(|()| engine.queue(0).recv().unwrap());
         schedule(Timer::after(ms, 0));
         clock.advance(ms);
         let reported = schedule(Timer::after(ms, 0).reported());

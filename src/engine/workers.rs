@@ -205,6 +205,9 @@ mod tests {
         assert_eq!([3, 1, 2].map(|wanted| set_wanted(&workers, wanted)), [0; 3]);
         assert_eq!([(); 3].map(|()| workers.leave()), [true, true, false]);
         assert!(!workers.surplus().load(Ordering::Relaxed));
+        // The threads of those that leave have not ended.
+        let start = |number| (number == 4).then(|| thread::current().id()).ok_or(number);
+        assert_eq!(workers.set_wanted(3, || false, start), Some(Ok(())));
     }
 
     #[test]

@@ -192,6 +192,7 @@ mod tests {
     /// Lets the wakers of five sleeps move the clock, each to the next one's deadline.
     fn assert_nested_calls_move_the_clock_alone(moved: fn(&VirtualClock)) {
         let (timers, clock) = Timers::builder().start_virtual().unwrap();
+        let _other = Engine::<()>::builder().start_on(&clock).unwrap();
         let moves = Moves::new(clock, 5, moved);
         let waker = Waker::from(Arc::clone(&moves));
         let mut sleeps: Vec<_> =
@@ -211,7 +212,7 @@ mod tests {
         assert_nested_calls_move_the_clock_alone(|clock| clock.advance(Duration::from_secs(1)));
         assert_nested_calls_move_the_clock_alone(|clock| {
             let next = clock.now() + Duration::from_secs(1);
-            clock.run_until_settled(next, || ());
+            clock.run_until_settled(next, || panic!("settles what the outer one does"));
         });
     }
 
@@ -253,6 +254,7 @@ mod tests {
     #[should_panic = "would not wait for any task"]
     fn a_clock_that_knows_no_tasks_does_not_run_without_help() {
         let (_timers, clock) = Timers::builder().start_virtual().unwrap();
+        let _other = Engine::<()>::builder().start_on(&clock).unwrap();
         clock.run_until(Time::from_secs(1));
     }
 

@@ -59,6 +59,8 @@ fn a_drain_stops_at_what_is_due_until_it_has_left() {
     while stops(&engine, &mut cursor, last) {
         assert!(others.iter_mut().all(|other| stops(&engine, other, last)));
         assert!(!shard().has_signals());
+        let told = || engine.core.waiters.with(|(), changes| changes);
+        let before = told();
         match stop {
             0 => drop(engine.cancel(ids[0])),
             1 => drop(engine.reschedule(ids[1], SECOND)),
@@ -67,6 +69,7 @@ fn a_drain_stops_at_what_is_due_until_it_has_left() {
             4 => drop(engine.queue(0).try_recv().unwrap()),
             _ => drop(engine.queue(0).try_recv_many(&mut Vec::new(), 9)),
         }
+        assert!(told() > before || stop == 3, "{stop}");
         stop += 1;
     }
     assert_eq!(stop, 6);

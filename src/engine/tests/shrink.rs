@@ -42,14 +42,17 @@ fn who_walks_meanwhile_sees_each_timer_once() {
 fn a_shard_that_becomes_empty_gives_its_memory_back_by_itself() {
     let (engine, clock) = Engine::builder().shards(1).start_virtual().unwrap();
     let new = bytes(&engine);
-    for n in 0..10_000 {
-        let at = engine.now() + Duration::from_millis(1 + n % 100);
-        engine.schedule(Timer::at(at, n)).unwrap();
-    }
+    let fill = || -> Vec<_> {
+        let at = |n| engine.now() + Duration::from_millis(1 + n % 100);
+        (0..10_000).map(|n| engine.schedule(Timer::at(at(n), n)).unwrap()).collect()
+    };
+    fill();
     assert!(bytes(&engine) > 10 * new);
     clock.advance(Duration::from_millis(100));
     assert_eq!(engine.queue(0).try_iter().count(), 10_000);
     assert!(bytes(&engine) <= new, "{} and {new} when new", bytes(&engine));
+    fill().iter().for_each(|&id| _ = engine.cancel(id));
+    assert!(bytes(&engine) <= new, "{} after the last cancel", bytes(&engine));
 }
 
 /// Schedules and cancels at random, and checks that each timer still has

@@ -11,7 +11,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
 fn refused_timers_are_counted_by_reason() {
-    let builder = Engine::builder().shards(1).max_timers(2);
+    let builder = Engine::builder().shards(4).max_timers(2);
     let (engine, _clock) = builder.start_virtual().unwrap();
     let timer = || Timer::after(SECOND, ());
     for _ in 0..2 {
@@ -24,24 +24,26 @@ fn refused_timers_are_counted_by_reason() {
     ] {
         assert_eq!(refused.reason(), Refusal::Full);
     }
+    // In all shards.
+    (0..20).for_each(|n| drop(engine.schedule(timer().named(n.to_string())).unwrap_err()));
     engine.schedule(timer().queue(9)).unwrap_err(); // refused by every engine
     engine.shutdown();
     engine.schedule(timer()).unwrap_err();
     let snapshot = engine.snapshot();
-    assert_eq!((snapshot.refused.full, snapshot.refused.shut_down), (3, 1));
+    assert_eq!((snapshot.refused.full, snapshot.refused.shut_down), (23, 1));
     assert_eq!(snapshot.max_timers, Some(2));
 }
 
 #[test]
 fn memory_follows_a_peak_and_a_shrink() {
-    let builder = Engine::builder().shards(1);
+    let builder = Engine::builder().shards(2);
     let (engine, _clock) = builder.start_virtual().unwrap();
     let new = engine.snapshot().memory;
     for n in 0..10_000_u64 {
-        engine.schedule(Timer::after(SECOND, n).reported()).unwrap();
+        engine.schedule(Timer::after(SECOND, n).reported().named(n.to_string())).unwrap();
     }
     let full = engine.snapshot().memory;
-    assert!(full >= 10_000 * 64, "{full} bytes");
+    assert!(full >= 10_000 * 300, "{full} bytes");
     engine.cancel_all();
     while engine.reports().try_recv().is_ok() {}
     let kept = engine.snapshot().memory;
@@ -67,6 +69,10 @@ fn an_engine_is_behind_until_its_due_timers_are_found() {
         assert!(behind() >= SECOND && behind() <= SECOND + Duration::from_millis(64));
     }
     assert_eq!(clock.advance_within(Duration::ZERO, 1_000), Advance::Done);
+    assert_eq!(behind(), Duration::ZERO);
+    // It has not had the time to find one that is late from the beginning.
+    let late = engine.schedule(Timer::after(SECOND, 4)).unwrap();
+    engine.reschedule(late, crate::Time::START).unwrap();
     assert_eq!(behind(), Duration::ZERO);
 }
 

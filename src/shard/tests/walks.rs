@@ -103,6 +103,7 @@ impl Search {
         let tick = self.shard.tick.tick_at(self.now);
         let Some(cursor) = &mut self.closing else {
             self.shard.close();
+            self.shard.begin_drain(Tick::MAX); // comes too late
             self.closing = Some(Cursor::START);
             return;
         };
