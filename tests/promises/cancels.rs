@@ -27,10 +27,11 @@ fn promise_04_cancel_wins_until_the_task_is_taken() {
 #[test]
 fn promise_04_a_running_timer_is_cancelled_and_waited_for() {
     let (engine, clock) = virtual_engine();
-    let id = engine.every(MS, "beat");
+    let id = engine.put(Timer::every(MS, "beat").named("beat"));
     clock.advance(MS);
     let expired = engine.next();
     assert_eq!(engine.cancel(id), Cancel::Running);
+    assert_eq!(engine.find_by_name("beat").next(), None);
     let gone = Refusal::Cancelled;
     assert_eq!(engine.reschedule(id, MS), Err(gone));
     assert_eq!(parts(engine.replace(id, "other")), Err((gone, "other")));
@@ -54,12 +55,17 @@ fn promise_04_a_running_timer_is_cancelled_and_waited_for() {
 
 #[test]
 fn promise_04_every_wait_for_a_firing_returns() {
-    for _ in 0..3 {
+    // Also of one that was shut down.
+    for is_over in [false, true, false, true] {
         let (engine, clock) = virtual_engine();
         let ids = [0, 1].map(|n| engine.every(MS, n));
         clock.advance(MS);
         let firings = take_all(&engine);
-        let wait = move |n: usize| _ = engine.cancel_and_wait(ids[n % 2]);
+        assert_eq!(if is_over { engine.shutdown().len() } else { 2 }, 2);
+        let wait = move |n: usize| {
+            let _ended = [n, n + 1].map(|n| engine.cancel_and_wait(ids[n % 2]));
+            assert_eq!(engine.snapshot().held, 0);
+        };
         each_returns_after(wait, || drop(firings));
     }
 }
@@ -68,7 +74,10 @@ fn promise_04_every_wait_for_a_firing_returns() {
 fn promise_04_a_task_can_cancel_itself() {
     let (tasks, clock) = virtual_tasks();
     let (inner, told) = (tasks.clone(), told());
-    let task = told.of(move |firing| inner.cancel_and_wait(firing.id()));
+    let task = told.of(move |firing| {
+        inner.join(); // returns at once
+        inner.cancel_and_wait(firing.id())
+    });
     tasks.run_every(MS, task).unwrap();
     clock.run_until(at(5));
     assert_eq!(told.all(), [Cancel::Running]);

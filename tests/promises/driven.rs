@@ -30,8 +30,11 @@ fn promise_12_the_descriptor_stays_readable_after_the_end() {
 #[test]
 fn promise_12_a_loop_ends_when_every_task_was_notified() {
     let (tasks, driver) = driven_tasks();
+    let (driver, told) = (Arc::new(driver), told());
     for _ in 0..3 {
-        tasks.run(Timer::every(HOUR, |_| {}).notified()).unwrap();
+        let nested = Arc::clone(&driver);
+        let task = told.of(move |_| nested.process_due(9));
+        tasks.run(Timer::every(HOUR, task).notified()).unwrap();
     }
     assert_eq!(driver.process_due(9), Advance::Done);
     assert!(!tasks.is_shut_down());
@@ -41,6 +44,7 @@ fn promise_12_a_loop_ends_when_every_task_was_notified() {
     for answer in [Advance::More, Advance::More, Advance::ShutDown] {
         assert_eq!(driver.process_due(1), answer);
     }
+    assert_eq!(told.all(), [Advance::Done, Advance::Done, Advance::ShutDown]);
     assert_eq!(driver.process_due(9), Advance::ShutDown);
     assert_eq!(driver.process_due(0), Advance::ShutDown);
 }

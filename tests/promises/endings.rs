@@ -25,8 +25,9 @@ fn promise_03_a_return_completes_a_task_and_a_panic_fails_it() {
         assert_eq!(ends(&tasks), [0, before + 1, 0, 0, 0]);
     }
     tasks.run_after(MS, || panic!("on purpose")).unwrap();
+    // It fails, which it is not notified of.
     let twice = Timer::every(MS, |_| panic!("on purpose")).times(2);
-    tasks.run(twice).unwrap();
+    tasks.run(twice.notified()).unwrap();
     clock.run_until(at(12));
     assert_eq!(ends(&tasks), [0, 2, 0, 0, 2]);
     assert_eq!(tasks.snapshot().panics, 3);
@@ -53,9 +54,12 @@ fn panic_with<T>(_held: T) {
 fn promise_03_only_a_panic_while_it_is_held_fails_a_firing() {
     let (engine, clock) = virtual_engine();
     let take = || {
-        engine.put(Timer::every(MS, ()).times(1));
+        let id = engine.put(Timer::every(MS, ()).times(1));
         clock.advance(MS);
-        engine.next()
+        // A last firing ends as it does, whoever cancels it.
+        let firing = engine.next();
+        assert_eq!(engine.cancel(id), Cancel::Running);
+        firing
     };
     assert!(panics(|| panic_with(take())));
     assert_eq!(ends(&engine), [0, 0, 0, 0, 1]);

@@ -52,9 +52,12 @@ fn promise_10_a_panic_is_caught_and_the_worker_goes_on() {
     let (tasks, clock) = virtual_tasks();
     let (dropped, told) = (told(), told());
     tasks.run_after(MS, || panic!("on purpose")).unwrap();
-    let bomb = Bomb(1);
-    let armed = move |_| _ = &bomb;
-    tasks.run(Timer::after(MS, armed)).unwrap();
+    // A task that panics twice counts once.
+    for panics in [false, true] {
+        let bomb = Bomb(1);
+        let armed = move |_| assert!(!panics || size_of_val(&bomb) == 0, "on purpose");
+        tasks.run(Timer::after(MS, armed)).unwrap();
+    }
     // The payload of a panic panics as well.
     for bombs in 1..5 {
         let throw = move || std::panic::panic_any(Bomb(bombs));
@@ -67,7 +70,7 @@ fn promise_10_a_panic_is_caught_and_the_worker_goes_on() {
     tasks.run_after(2 * MS, told.say("alive")).unwrap();
     clock.run_until(at(2));
     assert_eq!((told.all(), dropped.all().len()), (vec!["alive"], 1));
-    assert_eq!(tasks.snapshot().panics, 7);
+    assert_eq!(tasks.snapshot().panics, 8);
     assert_eq!(ends(&tasks)[0], 0);
     tasks.shutdown();
     tasks.join();
@@ -148,9 +151,13 @@ fn promise_10_lateness_until_the_work_begins_is_measured() {
 
 #[test]
 fn promise_10_work_is_measured_only_on_request_and_what_is_held_is_always_counted() {
-    for (measure, expected) in [(false, (0, 0)), (true, (2, 1))] {
+    let counts = |seen: &stats::Snapshot| (seen.lateness_at_start.count(), seen.durations.count());
+    for (measure, of_takes, of_tasks) in [(false, (0, 0), (0, 0)), (true, (3, 1), (2, 3))] {
         let builder = Engine::builder().measure_work(measure);
         let (engine, clock) = builder.start_virtual().unwrap();
+        engine.after(Duration::ZERO, "first");
+        clock.advance(Duration::ZERO);
+        engine.queue(0).try_recv_many(&mut Vec::new(), 9).unwrap();
         engine.after(MS, "plain");
         engine.put(Timer::every(MS, "beat").times(1));
         clock.advance(MS);
@@ -161,8 +168,16 @@ fn promise_10_work_is_measured_only_on_request_and_what_is_held_is_always_counte
         drop(held);
         let seen = engine.snapshot();
         assert_eq!((seen.held, seen.workers), (0, 0));
-        let counts = (seen.lateness_at_start.count(), seen.durations.count());
-        assert_eq!(counts, expected);
+        assert_eq!(counts(&seen), of_takes);
+
+        // What is notified early is not late.
+        let builder = TaskEngine::builder().measure_work(measure);
+        let (tasks, clock) = builder.start_virtual().unwrap();
+        (0..2).for_each(|_| _ = tasks.run_after(MS, || ()).unwrap());
+        let notified = tasks.run(Timer::after(SECOND, |_| ()).notified()).unwrap();
+        assert!(tasks.cancel(notified).is_cancelled());
+        clock.run_until(at(1));
+        assert_eq!(counts(&tasks.snapshot()), of_tasks);
     }
 }
 

@@ -13,13 +13,17 @@ fn promise_03_many_take_at_most_as_many_as_they_may_from_all_shards() {
     });
     clock.advance(MS);
     let (queue, mut payloads) = (engine.queue(0), Vec::new());
-    for (max, taken) in [(0, 0), (150, 150), (usize::MAX, 400)] {
+    for (max, taken) in [(0, 0), (150, 150), (150, 300), (usize::MAX, 400)] {
         assert!(queue.try_recv_many(&mut payloads, max).unwrap().is_none());
         assert_eq!((payloads.len(), queue.len()), (taken, 400 - taken));
     }
+    assert_eq!(engine.ledger().completed, 400);
+    engine.shutdown();
+    let over = queue.try_recv_many(&mut payloads, 1).unwrap_err();
+    assert_eq!([over, queue.recv_timeout(MS).unwrap_err()], [RecvError::ShutDown; 2]);
+    assert!(over.to_string().contains("was shut down"), "{over}");
     payloads.sort_unstable();
     assert!(payloads.into_iter().eq(0..400));
-    assert_eq!(engine.ledger().completed, 400);
 }
 
 #[test]

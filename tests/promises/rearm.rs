@@ -118,9 +118,11 @@ fn promise_04_a_cancel_voids_the_next_firing_of_a_running_task() {
                 assert!(cancel(&inner, firing.id()));
                 (firing.is_cancelled(), firing.rearm(MS))
             });
-            timers.run(Timer::after(MS, task).named(CHAIN)).unwrap();
+            // It knows the answer, and so is not notified.
+            timers.run(Timer::after(MS, task).named(CHAIN).notified()).unwrap();
             clock.run_until(at(9));
             assert_eq!(told.all(), [(true, Err(Refusal::Cancelled))]);
+            assert_eq!(timers.snapshot().panics, 0);
             assert_eq!(ends(&timers), [0, 0, 1, 0, 0]);
         }
     }
@@ -191,7 +193,7 @@ fn promise_12_a_held_chain_ends_as_shut_down_if_it_would_go_on() {
     assert_eq!(report.reason, CloseReason::ShutDown);
 
     // A task that is running, and may or may not have re-armed itself.
-    for rearms in [false, true] {
+    for (rearms, notified) in [(false, false), (true, false), (false, true), (true, true)] {
         let (timers, clock) = virtual_tasks();
         let (inner, told) = (timers.clone(), told());
         let task = told.of(move |firing| {
@@ -203,7 +205,8 @@ fn promise_12_a_held_chain_ends_as_shut_down_if_it_would_go_on() {
             assert!(!rearms || firing.rearm(MS) == Err(Refusal::ShutDown));
             closed.len()
         });
-        timers.run(Timer::after(MS, task)).unwrap();
+        let timer = Timer::after(MS, task);
+        timers.run(if notified { timer.notified() } else { timer }).unwrap();
         clock.run_until(at(1));
         timers.join();
         assert_eq!(told.all(), [usize::from(rearms)]);

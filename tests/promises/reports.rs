@@ -141,7 +141,7 @@ fn promise_08_readers_wait_for_tasks_to_be_notified() {
     assert_eq!(closed.try_recv().unwrap_err(), RecvError::Empty);
     assert!(unstarted.start().is_err());
     while driver.process_due(1) == Advance::More {}
-    assert_eq!(closed.count(), 2);
+    assert!(closed.map(|it| it.firings).eq([0, 0]));
 }
 
 #[test]

@@ -47,6 +47,7 @@ fn a_setting_out_of_range_is_refused_and_says_what_to_do() {
     refuses(|it| it.shards(0), "shards", "at least one shard");
     refuses(|it| it.queues(MOST), "queues", "ask for fewer");
     refuses(|it| it.shards(1).queues(1 << 20), "queues", "fewer");
+    refuses(|it| it.shards(4).queues(1 << 62), "queues", "fewer");
     refuses(|it| it.queues(0), "queues", "at least one queue");
     refuses(|it| it.max_timers(0), "max_timers", "leave it out");
     refuses(|it| it.name("lea\0ses"), "name", "no NUL");
@@ -86,6 +87,7 @@ fn as_many_workers_as_nobody_has_are_refused() {
     }
     let none = builder(0).start();
     assert!(matches!(none, Err(StartError::Setting("workers", _))));
+    assert!(StartError::Alarm(std::io::ErrorKind::Other.into()).source().is_some());
     // As many as are allowed are not what this is refused for.
     let allowed = builder(4_096).tick(Duration::ZERO).start();
     assert!(matches!(allowed, Err(StartError::Setting("tick", _))));

@@ -7,7 +7,7 @@ fn promise_12_shutdown_accounts_for_every_timer() {
     let (engine, clock) = virtual_engine();
     let waiting = engine.after(SECOND, "waiting");
     let ready = engine.after(MS, "ready");
-    let running = engine.put(Timer::every(MS, "running").queue(1));
+    let running = engine.put(Timer::every(MS, "running").queue(1).named("beat"));
     let last = engine.put(Timer::every(MS, "last").times(1).queue(1));
     clock.advance(MS);
     let queue = engine.queue(1);
@@ -20,6 +20,8 @@ fn promise_12_shutdown_accounts_for_every_timer() {
     let expected = payloads.into_iter().zip([running, ready, waiting]);
     assert!(left.into_iter().eq(expected));
     assert_eq!(engine.ledger().live, 1); // the last firing ends by itself
+    assert_eq!(engine.cancel(running), Cancel::Gone);
+    assert_eq!(engine.find_by_name("beat").next(), None);
     drop(lent);
     assert_eq!(engine.cancel(last), Cancel::Gone);
     assert_eq!(ends(&engine), [0, 1, 0, 3, 0]);
@@ -144,19 +146,37 @@ fn promise_12_a_drain_waits_for_nothing_that_never_comes() {
     engine.after(Duration::MAX, "never");
     assert_eq!(engine.drain(Duration::MAX).len(), 1);
 
-    // Nor for a report that nobody reads. The fastest of a few: a busy machine may hold
+    // Nor for a report that nobody reads, or for a repeating timer. The fastest of a few: a busy machine may hold
     // one up.
     let drains = (0..5).map(|_| {
         let (engine, clock) = virtual_engine();
         engine.put(Timer::after(MS, 0).reported());
         clock.advance(MS);
         assert_eq!((payloads(&engine), engine.reports().len()), (vec![0], 1));
+        engine.every(MS, 1);
         let begun = Instant::now();
-        assert_eq!(engine.drain(MS), []);
+        assert_eq!(engine.drain(MS).len(), 1);
         begun.elapsed()
     });
     let fastest = drains.min().unwrap();
     assert!(fastest < SECOND / 2, "waited for {fastest:?}");
+
+    // Nor for what another thread has shut down; nor does a clock wait for its workers.
+    let (engine, clock) = virtual_engine::<u32>();
+    engine.queue(0).expect_workers(1);
+    let (real, inner) = (Engine::builder().start().unwrap(), engine.clone());
+    real.after(HOUR, 7);
+    let (drained, clock) = (real.clone(), Arc::new(clock));
+    let wait = move |n: usize| match n % 2 {
+        0 => drop(drained.drain(2 * HOUR)),
+        _ => clock.run_until(inner.now() + MS),
+    };
+    let begun = Instant::now();
+    each_returns_after(wait, || {
+        real.shutdown();
+        engine.shutdown();
+    });
+    assert!(begun.elapsed() < PATIENCE / 4);
 }
 
 /// The drain's limit is in the middle of a tick, and so is the deadline.

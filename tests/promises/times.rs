@@ -92,11 +92,17 @@ fn promise_02_a_task_can_tell_how_late_it_is() {
 fn promise_02_a_task_notified_early_is_not_late() {
     let (tasks, clock) = virtual_tasks();
     let told = told();
-    let task = told.of(|firing| (firing.lateness(), firing.deadline()));
-    let id = tasks.run(Timer::after(MS, task).notified()).unwrap();
-    assert_eq!(tasks.cancel(id), Cancel::Cancelled(()));
+    let ids = [(); 2].map(|()| {
+        let task = told.of(|firing| {
+            assert_eq!((firing.is_cancelled(), firing.rearm(MS)), (true, Err(Refusal::Cancelled)));
+            (firing.lateness(), firing.deadline())
+        });
+        tasks.run(Timer::after(MS, task).notified()).unwrap()
+    });
+    tasks.reschedule(ids[1], Time::MAX).unwrap();
+    assert!(ids.iter().all(|&id| tasks.cancel(id) == Cancel::Cancelled(())));
     clock.run_until(tasks.now());
-    assert_eq!(told.all(), [(Duration::ZERO, at(1))]);
+    assert_eq!(told.all(), [at(1), Time::MAX].map(|due| (Duration::ZERO, due)));
 }
 
 #[test]
@@ -208,7 +214,8 @@ fn promise_15_time_only_moves_forward() {
 #[test]
 fn promise_15_a_clock_that_does_not_measure_instants_refuses_them() {
     let instant = Instant::now() + SECOND;
-    let mut engines = vec![virtual_engine().0];
+    let (engine, clock) = virtual_engine();
+    let mut engines = vec![engine];
     if cfg!(target_os = "linux") {
         let builder = Engine::builder().clock(ClockSource::BootTime);
         engines.push(builder.start().unwrap());
@@ -229,6 +236,11 @@ fn promise_15_a_clock_that_does_not_measure_instants_refuses_them() {
         assert_eq!(moved, Err(Refusal::InstantOnOtherClock));
         assert_eq!(engine.deadline(id), deadline);
         assert_eq!(engine.ledger().accepted, 1);
+        engine.put(Timer::after(Duration::ZERO, 8).rearmable());
+        clock.advance(Duration::ZERO);
+        let due = engine.queue(0).recv().unwrap();
+        let refused = due.rearm(instant).unwrap_err();
+        assert_eq!(refused.reason(), Refusal::InstantOnOtherClock);
     }
 }
 

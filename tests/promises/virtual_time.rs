@@ -82,8 +82,9 @@ fn promise_15_run_until_within_a_task_is_refused_and_advance_is_not() {
 fn promise_15_run_until_does_not_wait_for_a_handle_of_its_own_thread() {
     let (engine, clock) = virtual_engine();
     let queue = engine.queue(0);
-    engine.after(SECOND, ());
-    assert_eq!(queue.recv_timeout(MS).unwrap_err(), RecvError::Empty);
+    engine.after(MS, ());
+    clock.advance(MS);
+    assert!(queue.recv_timeout(MS).is_ok());
     clock.run_until(Time::from_secs(1));
 }
 
@@ -100,13 +101,22 @@ fn promise_15_run_until_waits_for_no_worker_that_knows_of_the_end() {
 #[test]
 fn promise_15_a_budget_that_one_engine_needs_each_time_leaves_some_to_the_next() {
     let clock = VirtualClock::new();
-    let [busy, other] = [(); 2].map(|()| Engine::builder().start_on(&clock).unwrap());
+    let (start, name) = (|| Engine::builder().start_on(&clock).unwrap(), Arc::<str>::from("busy"));
+    let busy = Engine::builder().name(Arc::clone(&name)).start_on(&clock).unwrap();
+    let other = start();
     other.after(MS, 0);
     for _ in 0..3 {
         (0..10).for_each(|n| _ = busy.after(MS, n));
         let _more = clock.advance_within(MS, 10);
     }
     assert_eq!(other.queue(0).len(), 1);
+    for (engine, answer) in [(busy, Advance::Done), (other, Advance::ShutDown)] {
+        engine.shutdown();
+        assert_eq!(clock.advance_within(MS, 100), answer);
+    }
+    // It keeps none that has ended.
+    start();
+    assert_eq!(Arc::strong_count(&name), 1);
 }
 
 /// A task schedules a payload at each second, which a worker takes half a second later, in

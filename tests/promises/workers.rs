@@ -201,3 +201,17 @@ fn promise_15_run_until_awaits_workers_that_come_and_go() {
     }
     crew.finish();
 }
+
+#[test]
+fn promise_15_run_until_awaits_the_last_task_of_an_engine_that_was_shut_down() {
+    let crew = Crew::new(1);
+    let slow = crew.hold(1);
+    crew.tasks.shutdown();
+    let _another = Engine::<()>::builder().start_on(&crew.clock).unwrap();
+    thread::scope(|scope| {
+        let owner = scope.spawn(|| crew.clock.run_until(at(1)));
+        thread::sleep(20 * MS);
+        assert!(!owner.is_finished(), "did not wait for it");
+        drop(slow);
+    });
+}
