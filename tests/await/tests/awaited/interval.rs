@@ -41,6 +41,9 @@ fn i02_missed_ticks_follow_at_once_or_a_period_later_or_never() {
         let mut beat = begun(&timers, &clock);
         assert_eq!(beat.0.missed_tick_behavior(), Missed::Burst);
         beat.0.set_missed_tick_behavior(missed);
+        let mut owned = timers.interval_at(at(0), ms(300));
+        owned.set_missed_tick_behavior(missed);
+        assert_eq!(owned.into_owned().missed_tick_behavior(), missed);
         beat.ticks(650, late);
         beat.ticks(wait - 1, &[]);
         beat.ticks(1, &[next]);
@@ -99,7 +102,8 @@ fn i07_a_reset_says_when_the_next_tick_comes() {
 fn i08_a_reset_may_tick_at_once() {
     let (timers, clock) = paused();
     let mut beat = begun(&timers, &clock);
-    beat.ticks(100, &[]);
+    // It may have begun before it was made.
+    Beat(ByHand::new(timers.interval_at(at(0), ms(200))), &clock).ticks(100, &[0, 200, 400]);
     beat.0.reset_immediately();
     beat.ticks(0, &[400]);
     beat.ticks(300, &[700]);

@@ -30,13 +30,15 @@ fn e01_a_shutdown_ends_every_wait_and_says_so() {
     let mut waiting = ByHand::new(timers.sleep(HOUR));
     let mut limited = ByHand::new(timers.timeout(HOUR, pending::<()>()));
     let mut beat = ByHand::new(timers.interval_at(timers.now() + HOUR, HOUR));
+    let mut bad = timers.sleep(HOUR);
+    assert!(poll_with(&mut bad, &on_wake(|| panic!("a waker"))).is_pending());
     for sleep in [&mut control, &mut elapsed, &mut waiting] {
         assert!(sleep.poll().is_pending());
     }
     assert!(limited.poll().is_pending());
     assert!(poll_tick(&mut beat).is_pending());
     clock.advance(ms(10));
-    assert_eq!(timers.shutdown(), 3);
+    assert_eq!((timers.drain(HOUR / 2), timers.snapshot().panics), (4, 1));
     clock.advance(HOUR);
 
     assert!(elapsed.poll().is_ready() && elapsed.is_elapsed());
@@ -45,7 +47,7 @@ fn e01_a_shutdown_ends_every_wait_and_says_so() {
     assert!(waiting.poll().is_ready(), "it stays so");
     assert!(limited.is_woken() && beat.is_woken() && !control.is_woken());
     assert!(says_shut_down(limited.poll()));
-    is_refused(|| poll_tick(&mut beat));
+    (0..2).for_each(|_| is_refused(|| poll_tick(&mut beat)));
 }
 
 /// A wait that begins later panics.

@@ -53,6 +53,13 @@ fn s06_a_waiting_sleep_may_be_postponed_and_brought_forward() {
         clock.advance(ms(passed));
         task.reset_at(at(reset_to));
         assert!(!task.is_elapsed());
+        // It keeps its timer, whoever owns it.
+        let mut other = timers.sleep_until(at(reset_to));
+        assert!(poll_with(&mut other, Waker::noop()).is_pending());
+        let other = other.into_owned();
+        assert_eq!(timers.ledger().live, 2);
+        drop(other);
+        assert_eq!(timers.ledger().live, 1);
         ends_at(&mut task, &clock, reset_to);
     }
 }

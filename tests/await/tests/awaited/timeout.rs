@@ -21,7 +21,7 @@ fn t04_a_future_that_ends_within_the_limit_wakes_the_task_and_is_returned() {
     let (timers, clock) = paused();
     for (limit, pass) in [(ms(100), 90), (Duration::MAX, 10 * YEAR)] {
         let (sender, receiver) = oneshot::channel();
-        let mut task = ByHand::new(timers.timeout(limit, receiver));
+        let mut task = ByHand::new(timers.timeout(limit, receiver).into_owned());
         assert!(task.poll().is_pending());
         clock.advance(ms(pass));
         assert!(task.poll().is_pending());

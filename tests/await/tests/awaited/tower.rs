@@ -82,4 +82,7 @@ async fn an_error_of_the_service_comes_through_with_its_type() {
     let service = ServiceBuilder::new().map_err(BoxError::from).layer(TimeoutLayer::new(LIMIT));
     let failed = service.service(boxed).oneshot(()).await.unwrap_err();
     assert!(failed.downcast::<TimeoutError<BoxError>>().is_ok());
+    let stuck = service_fn(|()| std::future::pending::<Result<(), BoxError>>());
+    let failed = Timeout::new(stuck, ms(1)).oneshot(()).await.unwrap_err();
+    assert_eq!(failed.to_string(), "deadline has elapsed");
 }
