@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::engine::Engine;
 use crate::stats::Inspection;
+use crate::tick::Tick;
 use crate::timer::Timer;
 
 const MS: Duration = Duration::from_millis(1);
@@ -21,7 +22,7 @@ fn every_live_timer_is_in_a_slot_or_in_a_ready_list() {
         let timer = Timer::after(n * n % 9_973 * MS, n).queue(n as usize % 2);
         engine.schedule(timer).unwrap();
     }
-    for _ in 0..100 {
+    for _ in 0..110 {
         clock.advance(97 * MS);
         let inspection = engine.inspect(usize::MAX);
         let queued = |shard: usize| inspection.shards[shard].queued.iter().sum::<usize>();
@@ -31,6 +32,7 @@ fn every_live_timer_is_in_a_slot_or_in_a_ready_list() {
             inspection.shards.iter().all(|shard| shard.next_wakeup.is_none()),
             counted(&inspection) == 0
         );
+        assert!(inspection.shards.iter().any(|shard| shard.reached > Tick(0)));
         engine.queue(0).try_recv().unwrap();
     }
     assert_eq!((inspected_tick(&engine), engine.inspect(1).wheel_size), (MS, 20));

@@ -12,6 +12,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 fn hours_pass_at_once_and_an_instant_counts_from_its_call() {
     let (timers, clock) = Timers::builder().start_virtual().unwrap();
     Global::set(timers.clone());
+    assert!(std::panic::catch_unwind(|| Global::set(timers.clone())).is_err(), "set twice");
     let idle = move || {
         if let Some(next) = timers.earliest_deadline() {
             clock.advance_to(next);

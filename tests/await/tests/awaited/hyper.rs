@@ -73,6 +73,7 @@ async fn requests_on_one_connection_leave_no_sleep_behind() {
 #[tokio::test]
 async fn a_reset_moves_a_sleep_of_its_own_and_replaces_another() {
     let timers: &'static Timers = Timers::builder().start().unwrap().leak();
+    assert_eq!(&*Global.snapshot().name, "global");
     let all = [&timers as &dyn Timer, &Global];
     for (timer, other) in [(all[0], all[1]), (all[1], all[0])] {
         let begin = Instant::now();
