@@ -65,3 +65,15 @@ fn a_bell_for_nothing_ends_a_wait_that_is_over() {
     // The other bell is still there for the next call.
     assert_eq!(doorbell.try_recv(), Some(Bell(1)));
 }
+
+#[test]
+fn a_hold_takes_a_bounded_number() {
+    let (engine, clock) = Engine::builder().shards(1).start_virtual().unwrap();
+    let due = |n| engine.schedule(crate::Timer::after(Duration::ZERO, n)).unwrap();
+    (0..100).for_each(|n| _ = due(n));
+    clock.advance(Duration::ZERO);
+    let mut payloads = Vec::new();
+    let (lent, more) = engine.core.take_many(0, 0, None, &mut payloads, 100);
+    assert!(lent.is_none() && more);
+    assert_eq!(payloads.len(), crate::engine::TAKES_PER_HOLD);
+}
