@@ -4,8 +4,8 @@ mod by_hash;
 #[cfg(test)]
 mod tests;
 
-use alloc::collections::BinaryHeap;
-use alloc::vec::{self, Vec};
+use alloc::collections::{BinaryHeap, VecDeque};
+use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
@@ -61,10 +61,8 @@ pub struct KeyedWheel<K, T> {
     by_hash: ByHash,
     wheel: Wheel<Keyed<K, T>>,
     /// The timers that a search has found to be the first ones, in order. Some of them may have
-    /// ended or moved since.
-    found: vec::IntoIter<(Tick, TimerId)>,
-    /// The last of them. All timers that were not found come after it.
-    last_found: Option<(Tick, TimerId)>,
+    /// ended or moved since. All others come after the last of them.
+    found: VecDeque<(Tick, TimerId)>,
 }
 
 /// The payload that a [`KeyedWheel`] stores in its wheel.
@@ -166,8 +164,7 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
             hasher: HashKey::default(),
             by_hash: ByHash::default(),
             wheel,
-            found: vec::IntoIter::default(),
-            last_found: None,
+            found: VecDeque::new(),
         }
     }
 
@@ -389,8 +386,8 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
 
     /// Forgets what was found if a timer that is new or was moved comes before the last of it.
     fn note(&mut self, timer: (Tick, TimerId)) {
-        if Some(timer) < self.last_found {
-            (self.found, self.last_found) = Default::default();
+        if self.found.back().is_some_and(|&last| timer < last) {
+            self.found.clear();
         }
     }
 
@@ -470,11 +467,10 @@ impl<K, T> KeyedWheel<K, T> {
     /// ```
     pub fn pop_first(&mut self) -> Option<KeyedExpired<K, T>> {
         loop {
-            let Some((deadline, id)) = self.found.next() else {
+            if self.found.is_empty() {
                 self.found = self.wheel.first_ones();
-                self.last_found = Some(*self.found.as_slice().last()?);
-                continue;
-            };
+            }
+            let (deadline, id) = self.found.pop_front()?;
             if self.wheel.find(id).map(|at| self.wheel.deadline_of(at)) == Some(deadline) {
                 return self.remove(id);
             }
@@ -518,6 +514,7 @@ impl<K, T> KeyedWheel<K, T> {
     /// [`Wheel::shrink`].
     pub fn shrink(&mut self) {
         self.by_hash.shrink();
+        self.found = VecDeque::new();
         self.wheel.shrink();
     }
 
@@ -631,7 +628,7 @@ const FOUND_AT_ONCE: usize = 1_024;
 impl<T> Wheel<T> {
     /// Returns the first timers in their order, with their deadlines: those of the first lists
     /// that have any, but not more than so many.
-    fn first_ones(&self) -> vec::IntoIter<(Tick, TimerId)> {
+    fn first_ones(&self) -> VecDeque<(Tick, TimerId)> {
         let (mut first, mut earliest) = (BinaryHeap::new(), Tick::MAX);
         for (list, start) in self.lists() {
             if earliest < Tick(start) {
@@ -649,7 +646,7 @@ impl<T> Wheel<T> {
                 }
             }
         }
-        first.into_sorted_vec().into_iter()
+        first.into_sorted_vec().into()
     }
 }
 
