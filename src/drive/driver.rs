@@ -24,6 +24,9 @@ use crate::wheel::Advance;
 /// Threads may share a driver and call it at the same time. Each due timer becomes
 /// ready once. A call never blocks for a call of another thread.
 ///
+/// Timers fire in its calls alone. If the driver is dropped, none fires any more, and the
+/// engine keeps them until it's shut down.
+///
 /// After the engine is shut down or its last handle is dropped, the
 /// descriptor becomes readable and stays readable. The queues then return
 /// [`RecvError::ShutDown`](crate::RecvError::ShutDown), and
@@ -79,10 +82,10 @@ impl<T> Driver<T> {
     /// threads, and those with names, may run before earlier ones. A task that another one
     /// adds without a delay runs in the same pass, within the budget.
     ///
-    /// Returns [`Advance::More`] if work may be left; the descriptor then stays readable,
-    /// and raises a new event for an edge-triggered loop. Returns [`Advance::ShutDown`] if
-    /// the engine was shut down, its queues are empty, and every
-    /// [`notified`](crate::Timer::notified) task has run; the loop may then end.
+    /// Returns [`Advance::More`] if work may be left, as a budget of zero leaves whatever is
+    /// due; the descriptor then stays readable, and raises a new event for an edge-triggered
+    /// loop. Returns [`Advance::ShutDown`] if the engine was shut down, its queues are empty,
+    /// and every [`notified`](crate::Timer::notified) task has run; the loop may then end.
     ///
     /// ```
     /// use std::time::Duration;
