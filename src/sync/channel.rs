@@ -113,8 +113,8 @@ impl<T> Channel<T> {
         }
     }
 
-    /// Lets no receiver wait from now on, but wakes none, because the caller holds a lock. It
-    /// releases the lock and then calls [`wake_receivers`](Channel::wake_receivers).
+    /// Lets no receiver wait from now on, but wakes none, because the caller may hold a lock. It
+    /// then calls [`wake_receivers`](Channel::wake_receivers), when it has released that.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
     }

@@ -65,7 +65,8 @@ impl Timers {
     /// [`interval_at`](crate::time::interval_at).
     ///
     /// # Panics
-    /// Panics if `period` is zero, or if `start` is an instant that the engine's clock does not measure.
+    /// Panics if `period` is zero, or if `start` is an instant that the engine's clock does not
+    /// measure.
     #[track_caller]
     pub fn interval_at(&self, start: impl PointInTime, period: Duration) -> Interval<&Timers> {
         Interval::new(Sleep::until(self, start), period)

@@ -146,8 +146,8 @@ fn promise_12_a_drain_waits_for_nothing_that_never_comes() {
     engine.after(Duration::MAX, "never");
     assert_eq!(engine.drain(Duration::MAX).len(), 1);
 
-    // Nor for a report that nobody reads, or for a repeating timer. The fastest of a few: a busy machine may hold
-    // one up.
+    // Nor for a report that nobody reads, or for a repeating timer. The fastest of a few: a busy
+    // machine may hold one up.
     let drains = (0..5).map(|_| {
         let (engine, clock) = virtual_engine();
         engine.put(Timer::after(MS, 0).reported());

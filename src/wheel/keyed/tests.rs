@@ -194,24 +194,27 @@ fn a_key_that_panics_while_the_wheel_is_cleared_leaves_no_timer_behind() {
     assert_whole(wheel, "cleared");
 }
 
-/// Neither a slot of an outer level, nor a postponement, nor an overdue timer is in the way.
+/// Nothing is in the way: no slot of an outer level, no postponement, no late timer, and no sort.
 #[test]
 fn the_first_is_the_one_with_the_earliest_deadline_and_then_the_oldest() {
-    let mut wheel = KeyedWheel::starting_at(Tick(100), 4);
-    wheel.insert("far", Tick(5_000), ());
-    wheel.insert("postponed", Tick(103), ());
-    wheel.insert("same", Tick(900), ());
-    wheel.insert("brought forward", Tick(7_000), ());
-    assert!(wheel.reschedule("postponed", Tick(900)));
-    assert!(wheel.reschedule("brought forward", Tick(800)));
-    wheel.insert("younger", Tick(100), ());
-    wheel.insert("overdue", Tick(7), ());
-    assert!(wheel.reschedule("far", Tick(99)));
-    let popped = core::iter::from_fn(|| wheel.pop_first()).map(|it| (it.key, it.deadline.0));
-    let now = ["overdue", "far", "younger"].map(|key| (key, 100));
-    let later = [("brought forward", 800), ("postponed", 900), ("same", 900)];
-    assert!(popped.eq(now.into_iter().chain(later)));
-    assert_eq!((wheel.now(), wheel.by_hash.len()), (Tick(100), 0));
+    for is_sorting in [false, true] {
+        let mut wheel = KeyedWheel::starting_at(Tick(100), 4);
+        let inserted = [("far", 5_000), ("off", 103), ("postponed", 103), ("same", 900)];
+        assert!(inserted.iter().all(|&(key, at)| wheel.insert(key, Tick(at), ()).is_none()));
+        wheel.insert("brought forward", Tick(7_000), ());
+        let moves = [("off", u64::MAX), ("postponed", 900), ("brought forward", 800)];
+        assert!(moves.iter().all(|&(key, tick)| wheel.reschedule(key, Tick(tick))));
+        wheel.insert("younger", Tick(100), ());
+        wheel.insert("overdue", Tick(7), ());
+        assert!(wheel.reschedule("far", Tick(99)));
+        // Late timers that are out of order are sorted before the first of them is due.
+        let first = if is_sorting { wheel.pop_due(Tick(100)) } else { wheel.pop_first() };
+        let popped = first.into_iter().chain(core::iter::from_fn(|| wheel.pop_first()));
+        let now = ["overdue", "far", "younger"].map(|key| (key, 100));
+        let later = [("brought forward", 800), ("postponed", 900), ("same", 900), moves[0]];
+        assert!(popped.map(|it| (it.key, it.deadline.0)).eq(now.into_iter().chain(later)));
+        assert_eq!((wheel.now(), wheel.by_hash.len()), (Tick(100), 0));
+    }
 }
 
 #[test]
@@ -228,16 +231,15 @@ fn a_wheel_that_shrinks_gives_the_memory_of_keys_and_of_timers_back() {
 /// A search remembers many timers: those that end, move, or come between are none of the next.
 #[test]
 fn a_full_cache_takes_out_what_a_sorted_set_does() {
-    let (mut wheel, mut sorted) = (KeyedWheel::new(64), BTreeSet::new());
-    let mut timers = HashMap::new();
+    let (mut wheel, mut sorted, mut timers) =
+        (KeyedWheel::new(64), BTreeSet::new(), HashMap::new());
     for age in 0..20_000_u64 {
         let random = age.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         // Most come behind all others; some are sooner, and some replace an older one.
         let usual = 5_000 + age / 4;
         let deadline = if random % 16 == 0 { random % usual } else { usual };
         let key = if random % 3 == 0 { random % (age + 1) } else { age };
-        let before = timers.get(&key).copied();
-        before.map(|before| sorted.remove(&before));
+        let before = timers.get(&key).copied().inspect(|it| _ = sorted.remove(it));
         let timer = (deadline, before.map_or(age, |(_, age, _)| age), key);
         wheel.insert(key, Tick(deadline), ());
         timers.insert(key, timer);
