@@ -324,7 +324,6 @@ impl<T> Wheel<T> {
         self.slots.now = to;
         self.pass = None;
         self.ended = (self.passes, to);
-        self.slots.forget_before(next);
         if self.entries.is_empty(OVERDUE) {
             self.slots.next = next.start;
         }

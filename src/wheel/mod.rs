@@ -473,8 +473,8 @@ impl<T> Wheel<T> {
     /// empty. The tick is never later than the earliest deadline; it is earlier if
     /// a slot of an outer level must be re-filed first.
     ///
-    /// Reads at most one bitmap per level. [`Wheel::earliest_deadline`] returns
-    /// the exact answer.
+    /// Reads a few words, whatever the number of timers. [`Wheel::earliest_deadline`]
+    /// returns the exact answer.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};

@@ -29,8 +29,8 @@ const MANY: u32 = 1 << 12;
 
 const PER_WORD: u32 = u64::BITS;
 
-/// A list that becomes empty may look at the words of its group if they are two at most.
-const FEW_WORDS_BITS: u32 = 1;
+/// Enough for all words. A wheel of 65,535 slots has the most: 1,024 in each of five levels.
+const SUMMARIES: usize = 128;
 
 #[derive(Clone)]
 pub(super) struct Slots {
@@ -45,10 +45,8 @@ pub(super) struct Slots {
     rows: [Row; 64],
     /// A bit for each list of the storage up to those of the last level.
     words: Box<[Word]>,
-    /// A bit for each group of `1 << group_bits` words that are not all zero. If a group has
-    /// many words, the bit may outlast them until the end of a pass.
-    summary: u64,
-    group_bits: u32,
+    /// A bit for each word that has an occupied list.
+    summaries: [u64; SUMMARIES],
     /// The first list of each level.
     levels: Box<[u32]>,
     /// The number of levels that deadlines have needed so far.
@@ -130,13 +128,13 @@ impl Slots {
             }
             first = words.len() as u32 * PER_WORD;
         }
+        debug_assert!(words.len() <= 64 * SUMMARIES);
         Slots {
             geometry,
             now,
             next: u64::MAX,
             rows: [Row::default(); 64],
-            summary: 0,
-            group_bits: words.len().div_ceil(64).next_power_of_two().trailing_zeros(),
+            summaries: [0; SUMMARIES],
             words: words.into_boxed_slice(),
             needed: 0,
             unsorted: vec![false; levels[1] as usize].into_boxed_slice(),
@@ -231,9 +229,9 @@ impl Slots {
         if deadline <= self.next {
             self.next = start;
         }
-        let word = list.index() / PER_WORD;
-        self.words[word as usize].occupied |= 1 << (list.index() % PER_WORD);
-        self.summary |= 1 << (word >> self.group_bits);
+        let index = (list.index() / PER_WORD) as usize;
+        self.words[index].occupied |= 1 << (list.index() % PER_WORD);
+        self.summaries[index / 64 % SUMMARIES] |= 1 << (index % 64);
         list
     }
 
@@ -249,41 +247,24 @@ impl Slots {
         let index = (list.index() / PER_WORD) as usize;
         if let Some(word) = self.words.get_mut(index) {
             word.occupied &= !(lists << (list.index() % PER_WORD));
-            let mut is_vacant = word.occupied == 0;
-            let group = index >> self.group_bits;
-            if self.group_bits > 0 {
-                let words = self.words.iter().skip(group << self.group_bits);
-                let mut words = words.take(1 << self.group_bits);
-                is_vacant = self.group_bits <= FEW_WORDS_BITS && words.all(|it| it.occupied == 0);
-            }
-            self.summary &= !(u64::from(is_vacant) << group);
+            let is_vacant = u64::from(word.occupied == 0);
+            self.summaries[index / 64 % SUMMARIES] &= !(is_vacant << (index % 64));
         }
     }
 
     /// Returns the next turn, or [`Turn::NEVER`] if no slot is occupied.
     #[inline(always)]
     pub(super) fn next_turn(&self) -> Turn {
-        if self.summary == 0 {
-            return Turn::NEVER;
-        }
-        let mut index = (self.summary.trailing_zeros() << self.group_bits) as usize;
-        while self.words[index].occupied == 0 {
-            index += 1;
-            if index == self.words.len() {
-                return Turn::NEVER;
+        let mut index = 0;
+        while index < self.words.len() {
+            let summary = self.summaries[index / 64 % SUMMARIES];
+            if summary != 0 {
+                index += summary.trailing_zeros() as usize;
+                return self.turn_of(index, self.words[index].occupied);
             }
+            index += 64;
         }
-        self.turn_of(index, self.words[index].occupied)
-    }
-
-    /// Forgets the groups of words before that of the next turn, which are all zero.
-    #[inline(always)]
-    pub(super) fn forget_before(&mut self, next: Turn) {
-        if self.group_bits > FEW_WORDS_BITS {
-            let group = (next.list.index() / PER_WORD) >> self.group_bits;
-            let is_never = next == Turn::NEVER;
-            self.summary &= if is_never { 0 } else { u64::MAX << group };
-        }
+        Turn::NEVER
     }
 
     /// Returns the turn of the slot to which the lowest of these bits of a word belongs.
@@ -373,7 +354,6 @@ mod tests {
 
     #[test]
     fn a_list_that_becomes_empty_leaves_the_turns_of_all_others() {
-        // One, two and four words share a bit.
         for size in [64, 112, 256] {
             let mut wheel = Wheel::new(size);
             let ticks = [5, 60, 100, 180, 900, 2_000, 9_000, 70_000, 1 << 40];
@@ -391,8 +371,9 @@ mod tests {
 
     #[test]
     fn the_end_of_a_pass_leaves_all_later_turns() {
-        for size in [64, 256, 4_096] {
-            let (mut wheel, ticks) = (Wheel::new(size), [0, 1 << 40, 1 << 57].map(Tick));
+        for size in [64, 256, 4_096, 65_535] {
+            let ticks = [0, 1 << 40, 1 << 57, u64::MAX - 1].map(Tick);
+            let mut wheel = Wheel::new(size);
             ticks.iter().for_each(|&tick| _ = wheel.schedule_at(tick, ()));
             for tick in ticks {
                 assert_eq!(wheel.pop_due(tick).map(|expired| expired.deadline), Some(tick));
