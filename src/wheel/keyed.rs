@@ -160,12 +160,8 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
     }
 
     fn around(wheel: Wheel<Keyed<K, T>>) -> KeyedWheel<K, T> {
-        KeyedWheel {
-            hasher: HashKey::default(),
-            by_hash: ByHash::default(),
-            wheel,
-            found: VecDeque::new(),
-        }
+        let (hasher, by_hash, found) = Default::default();
+        KeyedWheel { hasher, by_hash, wheel, found }
     }
 
     /// Schedules a timer for an absolute tick. If another timer has the key, replaces its
