@@ -206,6 +206,10 @@ impl Commits {
         self.bell.notify_all();
     }
 
+    pub(crate) fn is_closed(&self) -> bool {
+        self.queue.lock().is_closed
+    }
+
     /// Commits until [`close`](Commits::close), and calls `after` after each commit and each
     /// recovery.
     pub(crate) fn work(&self, node: &Node, mut after: impl FnMut()) {

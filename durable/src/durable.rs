@@ -48,6 +48,8 @@ const KEEP_AGAIN: Duration = Duration::from_secs(1);
 pub struct Durable {
     jobs: Jobs,
     threads: Arc<Threads>,
+    /// Those that commit and keep the lease for the others.
+    keepers: Threads,
     ends_within: Duration,
     /// Ends the commits with the last thread that has something to commit.
     committing: Option<Arc<Committing>>,
@@ -58,7 +60,7 @@ struct Committing(Arc<Inner>);
 
 impl Drop for Committing {
     fn drop(&mut self) {
-        self.0.commits.close();
+        self.0.close();
     }
 }
 
@@ -79,6 +81,7 @@ impl Durable {
         Durable {
             jobs: runner.jobs.clone(),
             threads: Arc::default(),
+            keepers: Threads::default(),
             ends_within,
             committing: None,
         }
@@ -89,7 +92,7 @@ impl Durable {
     pub(crate) fn start(&mut self, runner: &Arc<Runner>, workers: usize) -> io::Result<()> {
         let inner = runner.inner();
         let shared = Arc::clone(inner);
-        self.threads.spawn("commit", move || {
+        self.keepers.spawn("commit", move || {
             shared.commits.work(&shared.node, || shared.after_commit());
         })?;
         let committing = Arc::new(Committing(Arc::clone(inner)));
@@ -131,7 +134,7 @@ impl Durable {
         let shared = Arc::clone(&inner);
         self.threads.spawn("late", move || shared.node.watch(|| pool.add().is_ok()))?;
         listen(&inner);
-        self.threads.spawn("keep", move || keep(&inner))
+        self.keepers.spawn("keep", move || keep(&inner))
     }
 }
 
@@ -171,13 +174,13 @@ impl Drop for Durable {
         let inner = &self.jobs.inner;
         inner.node.shut_down();
         inner.commits.end();
-        if let Mode::Threads(alarm) = &inner.mode {
-            alarm.ring();
-        }
-        // The first thread commits what the others hand in.
-        let (committing, end) = (&mut self.committing, Instant::now() + self.ends_within);
-        if !self.threads.join(end, || *committing = None) {
-            inner.commits.close();
+        let end = Instant::now() + self.ends_within;
+        // One of the others commits its own outcome, so it does not wait for that.
+        let is_own = self.threads.has_current();
+        let have_ended = self.threads.join(end);
+        self.committing = None;
+        if !have_ended || !is_own && !self.keepers.join(end) {
+            inner.close();
         }
         inner.node.give_back();
         inner.node.observer.closed();
@@ -196,12 +199,13 @@ fn listen(inner: &Arc<Inner>) {
     inner.node.listen(Box::new(hear));
 }
 
-/// Keeps window and lease.
+/// Keeps window and lease; the lease until the last outcome was handed in, because another node
+/// would start the jobs of runs that go on.
 fn keep(inner: &Inner) {
     let Mode::Threads(alarm) = &inner.mode else {
         return;
     };
-    while !inner.node.engine.is_shut_down() {
+    while !inner.commits.is_closed() {
         let until = guarded(|| Ok(inner.keep()));
         let now = inner.node.now();
         alarm.sleep(until.unwrap_or(now + KEEP_AGAIN), now);

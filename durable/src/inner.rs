@@ -99,6 +99,12 @@ impl Inner {
         }
     }
 
+    /// Lets the threads that commit and keep the lease end.
+    pub(crate) fn close(&self) {
+        self.commits.close();
+        self.call_keeper();
+    }
+
     /// Hands in the starts of jobs whose timers have expired. After the commit, has those run that may.
     pub(crate) fn start(&self, lane: usize, aimed: Vec<Aimed>, run: impl Fn(Run) + Send + 'static) {
         let Some((fence, due)) = self.node.fire(lane, aimed) else {

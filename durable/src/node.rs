@@ -325,6 +325,10 @@ impl Node {
         if !self.delivers() {
             return WallTime::MAX;
         }
+        if self.engine.is_shut_down() {
+            self.keep_lease();
+            return self.now() + self.until_asked();
+        }
         if let Some(step) = self.clock_step() {
             self.observer.clock_stepped(step);
             self.windows.lock().iter_mut().for_each(|window| window.re_aim(self.now()));
@@ -390,8 +394,8 @@ impl Node {
     }
 
     fn next_keep(&self) -> WallTime {
-        let (now, length) = (self.now(), self.settings.lease);
-        let renewal = now + self.until_renewal().max(length / 10).min(self.until_wanted());
+        let now = self.now();
+        let renewal = now + self.until_asked();
         let windows = self.windows.lock();
         let looks = windows.iter().map(|window| window.look_again(now));
         match self.lease() {

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 /// How often a thread that is to end is looked at.
 const LOOK: Duration = Duration::from_micros(200);
 
-/// Threads in the order of their start.
+/// Threads that end together.
 #[derive(Default)]
 pub(crate) struct Threads(Mutex<Vec<JoinHandle<()>>>);
 
@@ -29,19 +29,15 @@ impl Threads {
         Ok(())
     }
 
-    /// Waits until `end` for all threads but the first, calls `last`, and then waits for the first.
-    /// Does not wait for the calling thread, nor for the first if the calling thread is another of
-    /// them. Returns whether all have ended.
-    pub(crate) fn join(&self, end: Instant, last: impl FnOnce()) -> bool {
-        let mut threads = std::mem::take(&mut *self.0.lock());
-        let others = threads.split_off(threads.len().min(1));
-        let is_own = others.iter().any(is_current);
-        let mut have_ended = others.into_iter().all(|thread| join(thread, end));
-        last();
-        if !is_own {
-            have_ended &= threads.into_iter().all(|thread| join(thread, end));
-        }
-        have_ended
+    /// Returns whether the calling thread is one of them.
+    pub(crate) fn has_current(&self) -> bool {
+        self.0.lock().iter().any(is_current)
+    }
+
+    /// Waits until `end` for all threads but the calling one. Returns whether they have ended.
+    pub(crate) fn join(&self, end: Instant) -> bool {
+        let threads = std::mem::take(&mut *self.0.lock());
+        threads.into_iter().all(|thread| join(thread, end))
     }
 }
 

@@ -81,6 +81,9 @@ impl Node {
             }
             self.lose_lease(Some(lease.fence));
         }
+        if self.engine.is_shut_down() {
+            return Ok(None);
+        }
         match self.store.acquire(owner, &lanes.kinds, *length)? {
             Some(lease) if self.renew(lease)? => Ok(Some(lease)),
             _ => Ok(None),
@@ -147,6 +150,11 @@ impl Node {
         if let Some(lease) = held {
             self.store.give_back(lease);
         }
+    }
+
+    /// Returns the time until the store should be asked for the lease: ten times in its length at most.
+    pub(super) fn until_asked(&self) -> Duration {
+        self.until_renewal().max(self.settings.lease / 10).min(self.until_wanted())
     }
 
     /// Returns the time until the store wants the lease to be renewed, wherever its end is.

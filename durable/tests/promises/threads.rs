@@ -69,6 +69,30 @@ fn a_drop_waits_for_running_handlers() {
     assert_eq!(store.count(List::Live).unwrap(), 0);
 }
 
+/// Otherwise another node would start the job beside a handler for which the node still waits.
+#[test]
+fn durable_03_a_node_that_ends_keeps_its_lease_while_handlers_run() {
+    let store = RedbStore::in_memory();
+    let (entered, inside) = channel();
+    let jobs = Durable::builder()
+        .lease(SECOND)
+        .handler("note", move |_| {
+            entered.send(()).unwrap();
+            thread::sleep(SECOND * 5 / 2);
+        })
+        .open(store.clone())
+        .unwrap();
+    jobs.schedule(Job::new("note", "")).unwrap();
+    inside.recv().unwrap();
+    let ends = thread::spawn(move || drop(jobs));
+    while !ends.is_finished() {
+        let taken = store.acquire("other", &kinds(), SECOND).unwrap();
+        let left = store.count(List::Live).unwrap();
+        assert!(taken.is_none() || left == 0, "the job may start on another node");
+        thread::sleep(SECOND / 100);
+    }
+}
+
 /// The only worker runs a handler that does not return.
 #[test]
 fn a_handler_that_does_not_return_is_seen_and_stops_nothing() {
