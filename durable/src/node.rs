@@ -555,6 +555,23 @@ mod tests {
         assert_eq!(node.room(0), 64);
     }
 
+    /// As many of its kind run on other nodes as may, perhaps for long.
+    #[test]
+    fn durable_07_an_interrupted_job_without_room_keeps_no_others() {
+        let node = node();
+        node.keep();
+        let (id, version) = (JobId::new(WallTime::default(), 1), 1);
+        let (due, fence) = (node.now(), node.lease().unwrap().fence);
+        let job = DueJob { id, version, due, is_interrupted: true, kind: Some(0) };
+        node.hear(News::Placed(vec![job]));
+        let (fired, start) = (Aimed { id, version }, Change::Start { id, version, fence });
+        assert!(node.fire(0, vec![fired]).is_some());
+        node.settle(&[start], &[Answer::Full]);
+        assert!(!node.windows.lock()[0].full_for().is_zero());
+        assert_eq!(node.room(0), 0, "would try again and again");
+        assert!(!node.windows.lock()[0].has_interrupted(node.now()));
+    }
+
     #[test]
     fn jobs_of_other_nodes_are_armed_within_the_horizon() {
         let node = node();
