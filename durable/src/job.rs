@@ -123,14 +123,15 @@ impl Job {
         self
     }
 
-    /// Repeats the job every `period` from its due time on. The shortest period is a
-    /// microsecond. Occurrences that are missed, because no node runs, are made up for by one run.
+    /// Repeats the job every `period`, in whole microseconds and at least one, from its due time on.
+    /// Occurrences that are missed, because no node runs, are made up for by one run.
     ///
     /// A recurring job has a [key](Job::key): if none is set, its kind, with [`IfTaken::Update`]. So
     /// a service may schedule it at each start. Give several of a kind keys of their own.
     #[must_use]
     pub fn every(mut self, period: Duration) -> Job {
-        let (period, first) = (period.max(Duration::from_micros(1)), WallTime::default());
+        let micros = u64::try_from(period.as_micros()).unwrap_or(u64::MAX);
+        let (period, first) = (Duration::from_micros(micros.max(1)), WallTime::default());
         self.repeat = Some(Recurrence::Every { period, first });
         self
     }

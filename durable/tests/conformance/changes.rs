@@ -75,6 +75,9 @@ fn an_update_keeps_what_is_due<S: Store>(bench: &Bench<S>) {
     assert_eq!((second.due, second.version), (at(5), first.version));
     assert_eq!(second.recurrence, first.recurrence);
     assert_eq!(second.payload, b"second");
+    // The seventh part of an hour is no whole number of microseconds.
+    let often = |due| insert(Job::new("often", "").every(HOUR / 7).at(due)).due;
+    assert_eq!([now + HOUR, now + HOUR * 2].map(often), [now + HOUR; 2]);
     let cron = |minute| Job::new("mail", "").cron(format!("{minute} * * * * UTC")).unwrap();
     let overdue = insert(cron(1));
     assert_eq!((overdue.id, overdue.due), (first.id, at(5)));
