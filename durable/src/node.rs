@@ -90,6 +90,8 @@ pub(crate) struct Node {
     recovering: Mutex<()>,
     /// The reason why the last request for a lease failed.
     failure: Mutex<Option<StoreError>>,
+    /// The reason why the last load failed.
+    unread: Mutex<Option<StoreError>>,
     /// Whether the keeper should look before its time has come.
     is_load_due: AtomicBool,
     /// Whether the lease should be renewed before its time has come.
@@ -125,6 +127,7 @@ impl Node {
             compared: Mutex::new((time, now)),
             recovering: Mutex::default(),
             failure: Mutex::default(),
+            unread: Mutex::default(),
             is_load_due: AtomicBool::new(false),
             is_renewal_due: AtomicBool::new(false),
         }
@@ -385,6 +388,10 @@ impl Node {
         let kinds = &self.settings.lanes.lanes[lane].kinds;
         let (before, most) = self.windows.lock()[lane].begin_load(self.now());
         let read = self.store.due_before(lease, kinds, before, most);
+        *self.unread.lock() = read.as_ref().err().cloned();
+        if let Err(error) = &read {
+            self.observer.store_failed(error);
+        }
         let window = &mut self.windows.lock()[lane];
         match read {
             Ok(read) => window.end_load(&read, self.now()),

@@ -48,7 +48,7 @@ pub struct Counts {
     pub commits: u64,
     /// Changes in these commits.
     pub changes: u64,
-    /// Commits that failed, and requests for a lease.
+    /// Commits that failed, requests for a lease, and loads of the window.
     pub store_failures: u64,
     /// How often the store accepted changes again after a failure.
     pub recoveries: u64,
@@ -94,7 +94,7 @@ impl Observer {
         }
     }
 
-    /// Takes note of a commit that failed, or of a request for a lease.
+    /// Takes note of a commit that failed, of a request for a lease, or of a load.
     pub(crate) fn store_failed(&self, error: &StoreError) {
         self.counts.lock().store_failures += 1;
         error!(target: TARGET, owner = self.owner, %error, "store failed");

@@ -34,7 +34,7 @@ impl Status {
     /// | `tickwheel_durable_leases_total` | counter, leases | `event`: `taken`, `lost` |
     /// | `tickwheel_durable_commits_total` | counter, commits | |
     /// | `tickwheel_durable_changes_total` | counter, changes in these commits | |
-    /// | `tickwheel_durable_store_failures_total` | counter, commits and requests for a lease that failed | |
+    /// | `tickwheel_durable_store_failures_total` | counter, commits, requests for a lease and loads that failed | |
     /// | `tickwheel_durable_recoveries_total` | counter, recoveries of the store | |
     /// | `tickwheel_durable_clock_steps_total` | counter, steps of the wall clock | |
     /// | `tickwheel_durable_window_jobs` | gauge, jobs in the window | |
@@ -46,7 +46,7 @@ impl Status {
     /// | `tickwheel_durable_clock_differs_seconds` | gauge, seconds between the clock of this machine and the one by which jobs are due | |
     /// | `tickwheel_durable_delivers` | gauge, 1 if the node has handlers | |
     /// | `tickwheel_durable_lease_held` | gauge, 1 if the node may start jobs | |
-    /// | `tickwheel_durable_store_writes` | gauge, 0 while the store accepts no changes | |
+    /// | `tickwheel_durable_store_writes` | gauge, 0 while the store accepts no changes, or its due jobs cannot be read | |
     ///
     /// Changes divided by commits is the mean batch. This query for Prometheus returns the lag
     /// that 99 of 100 runs stayed below:
@@ -90,7 +90,7 @@ impl Status {
             ("clock_differs_seconds", clock_differs.as_secs_f64(), "From this clock to the jobs'"),
             ("delivers", one(*delivers), "Whether the node has handlers"),
             ("lease_held", one(*holds_lease), "Whether the node may start jobs"),
-            ("store_writes", one(failure.is_none()), "Whether the store accepts changes"),
+            ("store_writes", one(failure.is_none()), "Whether the store accepts changes and its due jobs can be read"),
         ];
         for (name, value, says) in gauges {
             let unit = match name.ends_with("_seconds") {
@@ -126,7 +126,7 @@ fn publish_counts(counts: &Counts, labels: &[Label]) {
         ("leases", Some(("event", "lost")), leases_lost, LEASES),
         ("commits", None, commits, "Commits that succeeded"),
         ("changes", None, changes, "Changes in the commits that succeeded"),
-        ("store_failures", None, store_failures, "Commits and requests for leases that failed"),
+        ("store_failures", None, store_failures, "Commits, requests for leases and loads that failed"),
         ("recoveries", None, recoveries, "Recoveries of the store after a failure"),
         ("clock_steps", None, clock_steps, "Steps of the wall clock"),
     ];

@@ -36,7 +36,7 @@ pub struct Status {
     /// has one of its own. Jobs run by that: such a difference harms what the handlers do, if
     /// anything.
     pub clock_differs: Duration,
-    /// The reason why the store does not write, if it does not.
+    /// The reason why the store does not write, or its due jobs cannot be read, if that is so.
     pub failure: Option<StoreError>,
     /// What the node has done since it was opened.
     pub counts: Counts,
@@ -80,6 +80,6 @@ pub enum Health {
     /// So many handlers run for longer than their [limits](crate::Builder::time_limit). Other jobs
     /// go on.
     Stuck(usize),
-    /// The store accepts no changes. The node tries to recover by itself.
+    /// The store accepts no changes, or its due jobs cannot be read. The node tries to recover by itself.
     Failing(StoreError),
 }

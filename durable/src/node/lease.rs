@@ -118,9 +118,10 @@ impl Node {
         Ok(())
     }
 
-    /// Returns why the last request for a lease failed, if it did.
+    /// Returns why the last request for a lease failed, or the last load, if one did.
     pub(crate) fn failure(&self) -> Option<StoreError> {
-        self.failure.lock().clone()
+        let failure = self.failure.lock().clone();
+        failure.or_else(|| self.unread.lock().clone())
     }
 
     /// Returns the fence of the last lease, unless the lease is only set aside.

@@ -1,11 +1,13 @@
 //! A store that fails, before or after it has carried out a commit.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use redb::ReadableTable as _;
-use tickwheel_durable::RedbStore;
+use tickwheel_durable::{Health, RedbStore};
 
 use super::support::failing::{Failing, Mode};
+use super::support::hooked::{Hooked, Hooks};
 use super::*;
 
 /// A store that has failed takes no job; what it holds runs once it works again.
@@ -36,6 +38,39 @@ fn durable_14_a_full_disk_loses_nothing() {
         node.run_until(at(31));
         assert_eq!(world.log.take(), [said("third", 30_000)]);
     }
+}
+
+/// What fails to load the window while it is set.
+#[derive(Default)]
+struct Unread(AtomicBool);
+
+impl Hooks for Unread {
+    fn before_load(&self) -> Result<(), StoreError> {
+        match self.0.load(Ordering::SeqCst) {
+            true => Err(StoreError::Damaged("a page".to_owned())),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Otherwise a node that runs nothing, because its store cannot be read, would count as working.
+#[test]
+fn durable_14_a_window_that_cannot_be_loaded_is_a_failure() {
+    let world = World::new();
+    let store = Hooked::with(world.store.clone(), Unread::default());
+    let builder = world.notes(|_| ());
+    let (jobs, node) = builder.open_virtual(store.clone(), world.clock.clone()).unwrap();
+    jobs.schedule(note("job", 80)).unwrap();
+    node.run_until(at(5));
+    store.hooks.0.store(true, Ordering::SeqCst);
+    node.run_until(at(90));
+    let health = jobs.status().health();
+    assert!(matches!(&health, Health::Failing(StoreError::Damaged(_))), "{health:?}");
+    assert!(jobs.status().counts.store_failures > 0);
+    store.hooks.0.store(false, Ordering::SeqCst);
+    node.run_until(at(92));
+    assert_eq!(world.log.texts(), ["job"]);
+    assert!(matches!(jobs.status().health(), Health::Working));
 }
 
 /// The outcome of a run is kept until the store takes it.

@@ -32,6 +32,10 @@ pub(crate) trait Hooks: Send + Sync + 'static {
         Duration::ZERO
     }
 
+    fn before_load(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     fn before_recover(&self) -> Result<(), StoreError> {
         Ok(())
     }
@@ -133,6 +137,7 @@ impl<S: Store, H: Hooks> Store for Hooked<S, H> {
         before: WallTime,
         most: usize,
     ) -> Result<Due, StoreError> {
+        self.hooks.before_load()?;
         self.inner.due_before(lease, kinds, before, most)
     }
 
