@@ -178,6 +178,18 @@ fn durable_01_a_file_that_was_deleted_takes_no_jobs() {
     assert_eq!(bench.due(), [5, 6]);
 }
 
+/// A service that goes to the background may change its folder. Only this test has a path that depends
+/// on it.
+#[test]
+fn a_file_stays_where_it_was_opened() {
+    let (folder, before) = (tempfile::tempdir().unwrap(), std::env::current_dir().unwrap());
+    std::env::set_current_dir(folder.path()).unwrap();
+    let store = RedbStore::open("jobs.redb");
+    std::env::set_current_dir(before).unwrap();
+    let job = NewJob::new(mail(5), at(0)).unwrap();
+    store.unwrap().commit(&[Change::Insert(job)]).unwrap();
+}
+
 /// As a crash of the system may leave it.
 #[test]
 fn durable_13_a_stub_is_damaged() {

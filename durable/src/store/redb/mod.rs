@@ -15,7 +15,7 @@ mod reserve;
 mod row;
 mod tables;
 
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -27,7 +27,7 @@ use parking_lot::{Mutex, RwLock};
 use self::file::{open_file, open_or_create};
 use self::reserve::Reserve;
 use self::row::Failure;
-use self::tables::{Kinds, Reading, Session, Writing, fail};
+use self::tables::{Kinds, Reading, Session, Writing, fail, io};
 use crate::job::{JobId, StoredJob};
 use crate::store::{Answer, Change, Due, Kind, Lease, List, Page, Result, Store, StoreError};
 use crate::wall::{SystemClock, WallClock, WallTime};
@@ -97,7 +97,8 @@ impl RedbOptions {
     /// file of the [reserve](RedbOptions::reserve_bytes), the path with `.reserve` behind it,
     /// holds anything but zeros.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<RedbStore> {
-        let path = path.as_ref().to_owned();
+        // The process may change its folder, and a recovery opens the file again.
+        let path = absolute(path).map_err(io)?;
         let reserve = Reserve::beside(&path, self.reserve_bytes);
         reserve.check()?;
         let database = open_or_create(&path, self.cache_bytes)?;
