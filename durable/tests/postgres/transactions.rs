@@ -286,3 +286,19 @@ fn durable_11_a_recurring_job_of_another_language_is_there_once() {
         assert!(enqueue("odd", "now()", odd).is_err(), "{odd}");
     }
 }
+
+/// A client that passes a null has left it out, and must not replace the job that has the key.
+#[test]
+fn durable_06_a_null_replaces_no_job() {
+    let Some(schema) = Schema::new() else { return };
+    let node = Durable::builder().open(schema.open()).unwrap();
+    let enqueue = |text, if_taken| {
+        let name = &schema.name;
+        let call =
+            format!("SELECT {name}.enqueue('note', '{text}', key => 'k', if_taken => {if_taken})");
+        schema.client().batch_execute(&call)
+    };
+    enqueue("first", "'refuse'").unwrap();
+    assert!(enqueue("second", "NULL").is_err());
+    assert_eq!(node.find("note", "k").unwrap().unwrap().payload, b"first");
+}

@@ -497,7 +497,7 @@ DECLARE
         'if_taken', CASE WHEN unnamed THEN 'update' ELSE if_taken END,
         'due', greatest(ceil(extract(epoch FROM due) * 1000000)::bigint, 0), 'recurrence', recurrence);
 BEGIN
-    IF if_taken NOT IN ('refuse', 'keep', 'replace', 'update') OR octet_length(kind) > 256
+    IF if_taken IS NULL OR if_taken NOT IN ('refuse', 'keep', 'replace', 'update') OR octet_length(kind) > 256
         OR octet_length(key) > 1024 OR octet_length(payload) > 16777216
         OR recurrence !~ '^(cron .+|every [0-9]{1,18} from [0-9]{1,18})$'
     THEN
