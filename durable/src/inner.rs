@@ -1,6 +1,7 @@
 //! What the threads of a node share.
 
 use std::sync::mpsc::Receiver;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -11,6 +12,9 @@ use crate::node::Node;
 use crate::store::{Answer, Change, Then};
 use crate::wall::WallTime;
 use crate::window::Aimed;
+
+/// The pause before the next dead letters are removed.
+const BURY_AGAIN: Duration = Duration::from_secs(1);
 
 pub(crate) struct Inner {
     pub(crate) node: Node,
@@ -76,11 +80,12 @@ impl Inner {
     pub(crate) fn keep(&self) -> WallTime {
         let next = self.node.keep();
         let burials = self.node.burials();
-        if !burials.is_empty() {
-            self.commits.post(burials);
-            self.commit_here();
+        if burials.is_empty() {
+            return next;
         }
-        next
+        self.commits.post(burials);
+        self.commit_here();
+        next.min(self.node.now() + BURY_AGAIN)
     }
 
     /// Has the window loaded, if half of it is used up.

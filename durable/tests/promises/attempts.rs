@@ -45,6 +45,19 @@ fn dead_letters_are_kept_for_as_long_as_is_set() {
     assert_eq!(dead[0].attempts, 1, "it is not tried again");
 }
 
+/// Otherwise a store to which more are added than a window has removed would grow without end.
+#[test]
+fn many_old_dead_letters_are_removed_soon() {
+    let world = World::new();
+    let builder = world.notes(|_| Outcome::Never("no such address".to_owned()));
+    let (jobs, node) = world.open(builder.keeps_dead(HOUR));
+    jobs.schedule_many((0..1_000).map(|_| note("job", 1)));
+    node.run_until(at(3_590));
+    assert_eq!(jobs.count(List::Dead).unwrap(), 1_000);
+    node.run_until(at(3_650));
+    assert_eq!(jobs.count(List::Dead).unwrap(), 0);
+}
+
 #[test]
 fn a_panic_is_a_failure() {
     let world = World::new();
