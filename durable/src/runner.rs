@@ -74,12 +74,13 @@ impl Runner {
             }
             #[cfg(feature = "tokio")]
             (None, Some(Handler::Async(runtime, handler))) => {
-                let (runner, handler) = (Arc::clone(self), Arc::clone(handler));
-                let within = self.begun(&run);
+                let (within, handler) = (self.begun(&run), Arc::clone(handler));
+                let outcome = Outcome::Failed("its runtime has ended".to_owned());
+                let mut spawned = Spawned { runner: Arc::clone(self), run, outcome };
                 drop(runtime.spawn(async move {
                     let handling = async { handler(attempt).await };
-                    let outcome = within.run(handling).await;
-                    runner.finish(&run, outcome, Duration::MAX);
+                    spawned.outcome = within.run(handling).await;
+                    drop(spawned);
                     drop(_held);
                 }));
             }
@@ -124,6 +125,22 @@ impl Runner {
         let random = self.random.lock().f64();
         let now = self.inner().node.now();
         self.handlers.then(&run.job, outcome, now, random)
+    }
+}
+
+/// An asynchronous run. Its drop hands in the outcome, also if the runtime drops it.
+#[cfg(feature = "tokio")]
+struct Spawned {
+    runner: Arc<Runner>,
+    run: Arc<Run>,
+    outcome: Outcome,
+}
+
+#[cfg(feature = "tokio")]
+impl Drop for Spawned {
+    fn drop(&mut self) {
+        let outcome = std::mem::replace(&mut self.outcome, Outcome::Done);
+        self.runner.finish(&self.run, outcome, Duration::MAX);
     }
 }
 

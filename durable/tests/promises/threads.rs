@@ -247,6 +247,35 @@ impl Hooks for Lingering {
     }
 }
 
+/// A node may outlive the runtime of its handlers, which drops them, or starts none.
+#[cfg(feature = "tokio")]
+#[test]
+fn durable_02_a_run_whose_runtime_has_ended_has_failed() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let entered = runtime.enter();
+    let (sender, started) = channel();
+    let handler = move |_| {
+        sender.send(()).unwrap();
+        std::future::pending::<()>()
+    };
+    let builder = Durable::builder().async_handler("note", handler);
+    let jobs = builder.retry("note", Retry::attempts(1)).open(RedbStore::in_memory()).unwrap();
+    drop(entered);
+    let count_of_dead = |count| {
+        let end = Instant::now() + SECOND * 60;
+        while jobs.count(List::Dead).unwrap() != count {
+            assert!(Instant::now() < end, "{jobs:?}");
+            thread::sleep(SECOND / 1_000);
+        }
+    };
+    jobs.schedule(Job::new("note", "")).unwrap();
+    started.recv().unwrap();
+    runtime.shutdown_background();
+    count_of_dead(1);
+    jobs.schedule(Job::new("note", "")).unwrap();
+    count_of_dead(2);
+}
+
 /// The only worker would wait for each start, and the end for the last outcome.
 #[test]
 fn a_backlog_and_the_end_of_a_node_do_not_linger() {
