@@ -55,7 +55,8 @@ pub enum IfTaken {
     Replace,
     /// Gives the stored job the payload and the recurrence of the new one. If the recurrence is the
     /// same, it stays due when it was. If not, it is due when the new one says; but an occurrence
-    /// that is overdue stays so, and runs.
+    /// that is overdue stays so, and runs. A job that does not recur and is running runs again, with
+    /// the new payload.
     Update,
 }
 
@@ -274,7 +275,8 @@ pub struct StoredJob {
     pub key: Option<String>,
     /// The time at which the job is due, or at which a dead letter died.
     pub due: WallTime,
-    /// A number that rises with each change of the due time.
+    /// A number that rises with each change of the due time, and of what a run that goes on does
+    /// not know.
     pub version: u64,
     /// The attempts that were started since the last success.
     pub attempts: u32,

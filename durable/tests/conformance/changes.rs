@@ -8,6 +8,7 @@ on_each_store!(
     a_moved_job_keeps_its_id,
     a_key_is_refused_kept_or_replaced,
     an_update_keeps_what_is_due,
+    an_update_of_a_job_that_runs_is_not_lost,
     a_key_is_free_after_the_end,
     kinds_do_not_share_keys,
     a_batch_sees_its_own_changes,
@@ -86,6 +87,22 @@ fn an_update_keeps_what_is_due<S: Store>(bench: &Bench<S>) {
     assert_eq!(insert(cron(1)).due, now + HOUR * 9);
     let changed = insert(cron(2)).due;
     assert!(changed > now && changed <= now + HOUR, "{changed}");
+}
+
+/// The outcome of the run is not that of the new payload. That of a recurring job waits for the next
+/// occurrence instead.
+fn an_update_of_a_job_that_runs_is_not_lost<S: Store>(bench: &Bench<S>) {
+    let update = |text: &str| Job::new("mail", text).at(at(9)).key("k", IfTaken::Update);
+    let first = bench.started(bench.insert(update("first")));
+    let updated = bench.insert(update("second"));
+    assert_eq!((updated.id, updated.due), (first.id, first.due));
+    assert!(matches!(bench.finish(&first, Then::End), Answer::Stale(_)));
+    let second = bench.started(updated);
+    assert_eq!((&second.payload[..], second.attempts), (&b"second"[..], 1));
+    bench.finish(&second, Then::End);
+    let third = bench.started(bench.insert(update("third").every(HOUR)));
+    let updated = bench.insert(update("fourth").every(HOUR));
+    assert_eq!(updated.version, third.version);
 }
 
 fn a_key_is_free_after_the_end<S: Store>(bench: &Bench<S>) {

@@ -80,7 +80,9 @@ BEGIN
                 -- The period, which the phase follows.
                 OR job.recurrence LIKE 'every %' AND split_part(job.recurrence, ' from ', 1) = split_part(c.recurrence, ' from ', 1))
             THEN
-                UPDATE {schema}.jobs j SET payload = bytes
+                -- The outcome of a run that knows the old payload must not end the job.
+                UPDATE {schema}.jobs j SET payload = bytes,
+                    version = j.version + CASE WHEN j.fence <> 0 AND j.recurrence IS NULL THEN 1 ELSE 0 END
                     WHERE j.number = job.number AND NOT j.dead RETURNING * INTO job;
             ELSIF FOUND THEN
                 UPDATE {schema}.jobs j SET version = j.version + 1, attempts = 0,

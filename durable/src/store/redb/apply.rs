@@ -218,8 +218,11 @@ fn updated(old: StoredJob, job: StoredJob, now: WallTime) -> StoredJob {
     };
     let is_same =
         old.recurrence == job.recurrence || period(&old).is_some() && period(&old) == period(&job);
+    // The outcome of a run that knows the old payload must not end the job.
+    let is_last_run = old.recurrence.is_none() && old.state != State::Waiting;
+    let version = old.version + u64::from(is_last_run);
     match is_same {
-        true => StoredJob { payload: job.payload, ..old },
+        true => StoredJob { payload: job.payload, version, ..old },
         false if old.due <= now => StoredJob { due: old.due, ..job },
         false => job,
     }
