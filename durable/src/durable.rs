@@ -206,9 +206,11 @@ fn keep(inner: &Inner) {
         return;
     };
     while !inner.commits.is_closed() {
-        let until = guarded(|| Ok(inner.keep()));
-        let now = inner.node.now();
-        alarm.sleep(until.unwrap_or(now + KEEP_AGAIN), now);
+        let until = guarded(|| Ok(inner.keep())).unwrap_or_else(|error| {
+            inner.node.note_unread(error);
+            inner.node.now() + KEEP_AGAIN
+        });
+        alarm.sleep(until, inner.node.now());
     }
 }
 

@@ -388,9 +388,9 @@ impl Node {
         let kinds = &self.settings.lanes.lanes[lane].kinds;
         let (before, most) = self.windows.lock()[lane].begin_load(self.now());
         let read = self.store.due_before(lease, kinds, before, most);
-        *self.unread.lock() = read.as_ref().err().cloned();
-        if let Err(error) = &read {
-            self.observer.store_failed(error);
+        match &read {
+            Ok(_) => *self.unread.lock() = None,
+            Err(error) => self.note_unread(error.clone()),
         }
         let window = &mut self.windows.lock()[lane];
         match read {
@@ -398,6 +398,12 @@ impl Node {
             Err(_) => window.clear(),
         }
         window.horizon() > WallTime::default()
+    }
+
+    /// Takes note of the reason why the window could not be kept.
+    pub(crate) fn note_unread(&self, error: StoreError) {
+        self.observer.store_failed(&error);
+        *self.unread.lock() = Some(error);
     }
 
     fn next_keep(&self) -> WallTime {

@@ -276,6 +276,26 @@ fn durable_02_a_run_whose_runtime_has_ended_has_failed() {
     count_of_dead(2);
 }
 
+/// What panics when the window is loaded.
+struct Panics;
+
+impl Hooks for Panics {
+    fn before_load(&self) -> Result<(), StoreError> {
+        panic!("a page")
+    }
+}
+
+#[test]
+fn durable_14_a_store_that_panics_is_a_failure() {
+    let store = Hooked::with(RedbStore::in_memory(), Panics);
+    let jobs = Durable::builder().handler("note", |_| ()).open(store).unwrap();
+    let end = Instant::now() + SECOND * 60;
+    while !matches!(jobs.status().health(), Health::Failing(StoreError::Damaged(_))) {
+        assert!(Instant::now() < end, "{jobs:?}");
+        thread::sleep(SECOND / 100);
+    }
+}
+
 /// The only worker would wait for each start, and the end for the last outcome.
 #[test]
 fn a_backlog_and_the_end_of_a_node_do_not_linger() {
