@@ -202,9 +202,9 @@ impl Builder {
         self
     }
 
-    /// Sets for how long the end of a node waits for its handlers. After that it gives back its
-    /// lease, and what still runs has no outcome: its jobs run again, here or elsewhere. Defaults to
-    /// 30 seconds.
+    /// Sets for how long the end of a node waits for its handlers. Until then it keeps its lease, and
+    /// the jobs that are due next wait for another node. After that it gives back its lease, and what
+    /// still runs has no outcome: its jobs run again, here or elsewhere. Defaults to 30 seconds.
     #[must_use]
     pub fn ends_within(mut self, limit: Duration) -> Builder {
         self.ends_within = limit.min(LONGEST);

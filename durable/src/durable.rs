@@ -168,21 +168,23 @@ impl Deref for Durable {
 }
 
 /// Ends the threads in the order in which they hand over their work. A handler that drops its
-/// own node waits for the other ones, and its own thread commits its outcome.
+/// own node waits for the other ones, and its outcome is committed afterwards: under the lease, which
+/// therefore ends by itself.
 impl Drop for Durable {
     fn drop(&mut self) {
         let inner = &self.jobs.inner;
         inner.node.shut_down();
         inner.commits.end();
         let end = Instant::now() + self.ends_within;
-        // One of the others commits its own outcome, so it does not wait for that.
         let is_own = self.threads.has_current();
         let have_ended = self.threads.join(end);
         self.committing = None;
         if !have_ended || !is_own && !self.keepers.join(end) {
             inner.close();
         }
-        inner.node.give_back();
+        if !is_own {
+            inner.node.give_back();
+        }
         inner.node.observer.closed();
     }
 }

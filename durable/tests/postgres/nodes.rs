@@ -309,6 +309,23 @@ fn a_node_that_is_closed_gives_back_its_lease() {
     assert_eq!(shares(&schema).into_iter().collect::<Vec<_>>(), [("stays".to_owned(), 16)]);
 }
 
+/// Without its lease, the outcome of the handler would be refused.
+#[test]
+fn durable_02_a_handler_that_drops_its_own_node_is_done() {
+    let Some(schema) = Schema::new() else { return };
+    let node: Arc<Mutex<Option<Durable>>> = Arc::default();
+    let own = Arc::clone(&node);
+    // The handler waits until the node is there.
+    let mut place = node.lock().unwrap();
+    let builder = Durable::builder().handler("note", move |_| drop(own.lock().unwrap().take()));
+    let jobs = builder.open(schema.open()).unwrap();
+    jobs.schedule(note("job")).unwrap();
+    *place = Some(jobs);
+    drop(place);
+    let reader = schema.open();
+    until("the end of the job", || reader.count(List::Live).unwrap() == 0);
+}
+
 /// Of 40 jobs on three nodes, no more than two run at a time; and each runs once.
 #[test]
 fn a_limit_holds_on_all_nodes_together() {
