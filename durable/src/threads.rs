@@ -49,7 +49,12 @@ fn join(thread: JoinHandle<()>, end: Instant) -> bool {
     while !thread.is_finished() && Instant::now() < end {
         thread::sleep(LOOK);
     }
-    thread.is_finished() && thread.join().is_ok()
+    let has_ended = thread.is_finished();
+    if has_ended {
+        // A panic has ended it, too.
+        let _ = thread.join();
+    }
+    has_ended
 }
 
 fn is_current(thread: &JoinHandle<()>) -> bool {
@@ -78,5 +83,25 @@ pub(crate) mod refusal {
         let left = LEFT.get().checked_sub(1);
         LEFT.set(left.ok_or(io::ErrorKind::WouldBlock)?);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A subscriber of events may panic on a worker.
+    #[test]
+    fn a_thread_that_panicked_keeps_no_others_from_being_waited_for() {
+        let (threads, (sender, receiver)) = (Threads::default(), std::sync::mpsc::channel());
+        threads.spawn("panics", || panic!("at the disco")).unwrap();
+        threads
+            .spawn("ends", move || {
+                thread::sleep(Duration::from_secs(1));
+                sender.send(()).unwrap();
+            })
+            .unwrap();
+        assert!(threads.join(Instant::now() + Duration::from_secs(60)));
+        assert!(receiver.try_recv().is_ok());
     }
 }
