@@ -20,6 +20,9 @@ use crate::viewer::{KEYS, View};
 /// The smallest screen on which everything can be told apart.
 const SMALLEST: (u16, u16) = (60, 20);
 
+/// The width from which the shards have room beside the ready lists and the lateness.
+const SHARDS_FROM: u16 = 80;
+
 /// The columns in which a level of 64 slots stands well.
 const LEVELS_WIDTH: u16 = 82;
 
@@ -55,25 +58,30 @@ pub(crate) fn screen(look: &Look, view: &View, area: Rect, buffer: &mut Buffer) 
     ])
     .areas(area);
     head(look, view, top, buffer);
-    match view.help {
-        true => help(view, above.union(line), buffer),
-        false => {
-            let columns = [Constraint::Fill(1), Constraint::Length(beside)];
-            let gap = u16::from(beside > 0);
-            let [left, graphs] = Layout::horizontal(columns).spacing(gap).areas(above);
-            levels(look, view, left, buffer);
-            match beside {
-                0 => rates(look, line, buffer),
-                _ => graphs_of_rates(look, graphs, buffer),
-            }
-            let columns = [Constraint::Length(29), Constraint::Fill(2), Constraint::Fill(3)];
-            let [left, centre, right] = Layout::horizontal(columns).spacing(1).areas(middle);
-            shards(look, view.shard, left, buffer);
-            ready(look, centre, buffer);
-            lateness(look, right, buffer);
-            ledger(look, account, buffer);
-        }
+    if view.help {
+        return help(view, above.union(bottom), buffer);
     }
+    let columns = [Constraint::Fill(1), Constraint::Length(beside)];
+    let gap = u16::from(beside > 0);
+    let [left, graphs] = Layout::horizontal(columns).spacing(gap).areas(above);
+    levels(look, view, left, buffer);
+    match beside {
+        0 => rates(look, line, buffer),
+        _ => graphs_of_rates(look, graphs, buffer),
+    }
+    // A number that is cut off is wrong: a narrow screen has no room for the shards.
+    let [left, middle] = match area.width < SHARDS_FROM {
+        true => [Rect::ZERO, middle],
+        false => Layout::horizontal([Constraint::Length(29), Constraint::Fill(1)])
+            .spacing(1)
+            .areas(middle),
+    };
+    shards(look, view.shard, left, buffer);
+    let columns = [Constraint::Fill(2), Constraint::Fill(3)];
+    let [centre, right] = Layout::horizontal(columns).spacing(1).areas(middle);
+    ready(look, centre, buffer);
+    lateness(look, right, buffer);
+    ledger(look, account, buffer);
     view.message.as_str().render(message, buffer);
     let foot = Paragraph::new(foot).wrap(Wrap { trim: true });
     foot.render(bottom, buffer);
@@ -91,12 +99,14 @@ fn panel(title: impl AsRef<str>, area: Rect, buffer: &mut Buffer) -> Rect {
 
 fn head(look: &Look, view: &View, area: Rect, buffer: &mut Buffer) {
     let name = look.snapshot.name.to_string().bold();
-    Line::from(vec![name, "  ".into(), view.status.as_str().into()]).render(area, buffer);
     let now = time(look.now.since(Time::START));
     let tick = exact(look.tick.0);
     let length = duration(look.inspection.tick);
-    let right = Line::from(format!("{now}  tick {tick} of {length}"));
-    right.right_aligned().render(area, buffer);
+    let time = Line::from(format!("{now}  tick {tick} of {length}"));
+    let columns = [Constraint::Fill(1), Constraint::Length(time.width() as u16)];
+    let [left, right] = Layout::horizontal(columns).spacing(1).areas(area);
+    Line::from(vec![name, "  ".into(), view.status.as_str().into()]).render(left, buffer);
+    time.render(right, buffer);
 }
 
 /// Returns the keys. A name stays with what it does.
@@ -115,7 +125,6 @@ fn help(view: &View, area: Rect, buffer: &mut Buffer) {
     let key =
         |key: &crate::Key| Line::from(vec![format!(" {:8}", key.name).bold(), key.help.into()]);
     let mut lines: Vec<Line<'_>> = keys.map(key).collect();
-    lines.push(Line::default());
     let legend = "A column's height is its slot's share of the fullest slot of the level. ▼: the \
         slot of now. Timers fall from level to level, then into the ready list of their queue.";
     lines.push(Line::styled(legend, FAINT));
@@ -282,14 +291,22 @@ fn next_visit(look: &Look, shard: &InspectedShard) -> String {
 fn ready(look: &Look, area: Rect, buffer: &mut Buffer) {
     let area = panel("ready lists", area, buffer);
     let queued = &look.snapshot.queued;
-    let lines = queued.iter().enumerate().map(|(queue, &timers)| {
+    let rows = (queued.len() as u16).min(area.height / 2);
+    let shown = match usize::from(rows) {
+        rows if rows < queued.len() => rows.saturating_sub(1),
+        rows => rows,
+    };
+    let line = |(queue, &timers): (usize, &usize)| {
         let timers = format!("{:>6}", compact(timers as u64));
         Line::from(vec![format!("queue {queue}").into(), timers.bold()])
-    });
-    let rows = (queued.len() as u16).min(area.height / 2);
+    };
+    let mut lines: Vec<Line<'_>> = queued.iter().enumerate().take(shown).map(line).collect();
+    if shown < queued.len() {
+        lines.push(Line::styled(format!("+{} more", queued.len() - shown), FAINT));
+    }
     let [above, below] =
         Layout::vertical([Constraint::Length(rows), Constraint::Fill(1)]).areas(area);
-    Paragraph::new(lines.collect::<Vec<_>>()).render(above, buffer);
+    Paragraph::new(lines).render(above, buffer);
     let [.., waiting] = &look.history;
     graph("waiting", waiting, READY, below, buffer);
 }

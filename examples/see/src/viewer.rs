@@ -34,7 +34,7 @@ impl Key {
 pub(crate) const KEYS: [Key; 3] = [
     Key::new("q", "quit", "Quits; so does ctrl-c"),
     Key::new("?", "help", "Shows or hides this page"),
-    Key::new("s", "shard", "Shows the wheel of one shard, then of the next, then of all"),
+    Key::new("s", "shard", "Shows the wheel of each shard in turn, then of all"),
 ];
 
 /// An engine to be looked at, with the keys that act on it.

@@ -63,16 +63,16 @@ impl Default for Settings {
 
 const KEYS: [Key; 12] = [
     Key::new("space", "stop", "Stops the virtual clock, or lets it run"),
-    Key::new(".", "tick", "Stops the virtual clock and moves it to the next tick"),
-    Key::new("1-9", "slot", "Moves it to the next slot of that level, which then cascades"),
+    Key::new(".", "tick", "Stops the virtual clock at the next tick"),
+    Key::new("1-9", "slot", "Stops it where that level's next slot cascades"),
     Key::new("a", "+1k", "Adds a thousand timers"),
     Key::new("m", "+1M", "Adds a million timers"),
     Key::new("c", "-1k", "Cancels a thousand timers"),
     Key::new("x", "cancel all", "Cancels all timers"),
-    Key::new("w", "workers", "Stops the workers, so that the ready lists fill, or lets them work"),
+    Key::new("w", "workers", "Stops the workers, or lets them work again"),
     Key::new("l", "load", "Stops the load, or starts it"),
-    Key::new("v", "clock", "Changes to the real clock or back, and takes the timers along"),
-    Key::new("j", "jump", "Jumps a second without a stop at due ticks, as after a stall"),
+    Key::new("v", "clock", "Changes to the real clock or back, with all timers"),
+    Key::new("j", "jump", "Jumps a second in one move, as after a stall"),
     Key::new("+ -", "speed", "Makes virtual time pass twice or half as fast"),
 ];
 
@@ -162,7 +162,7 @@ impl Playground {
 
     fn step(&mut self, level: u32) -> String {
         if self.clock.is_none() {
-            return "The real clock cannot be stepped: press v for the virtual one".to_owned();
+            return "The real clock does not step: press v for the virtual one".to_owned();
         }
         if level as usize >= self.levels() {
             return format!("No timer has needed level {level} so far");
@@ -201,7 +201,7 @@ impl Playground {
         };
         clock.advance(Duration::from_secs(1));
         self.take();
-        "Jumped a second in one move: what was due on the way is late".to_owned()
+        "Jumped a second: what was due on the way is late".to_owned()
     }
 
     fn change_speed(&mut self, factor: f64) -> String {
@@ -209,7 +209,14 @@ impl Playground {
             return "The real clock has one speed: press v for the virtual one".to_owned();
         }
         self.speed = (self.speed * factor).clamp(1.0 / 1024.0, 1024.0);
-        format!("Virtual time passes {} times as fast as real time", self.speed)
+        format!("Virtual time passes {} times as fast as real time", self.speed())
+    }
+
+    fn speed(&self) -> String {
+        match self.speed {
+            ..1.0 => format!("1/{}", 1.0 / self.speed),
+            _ => self.speed.to_string(),
+        }
     }
 
     fn stop_load(&mut self) -> String {
@@ -228,7 +235,7 @@ impl Playground {
         self.take();
         match self.has_workers {
             true => "The workers take what is due".to_owned(),
-            false => "The workers rest: expired timers wait, and can still be cancelled".to_owned(),
+            false => "The workers rest: expired timers wait, still cancellable".to_owned(),
         }
     }
 
@@ -314,7 +321,7 @@ impl Subject for Playground {
         let clock = match (&self.clock, self.is_stopped) {
             (None, _) => "real clock".to_owned(),
             (Some(_), true) => "virtual clock, stopped".to_owned(),
-            (Some(_), false) => format!("virtual clock ×{}", self.speed),
+            (Some(_), false) => format!("virtual clock ×{}", self.speed()),
         };
         match self.has_workers {
             true => clock,
