@@ -18,11 +18,11 @@ struct Args {
     tick: u64,
 
     /// The number of slots per level
-    #[arg(long, default_value_t = 64)]
-    wheel_size: usize,
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(2..=65_536))]
+    wheel_size: u32,
 
     /// The number of shards, rounded up to a power of two
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1_024))]
     shards: u16,
 
     /// The number of queues
@@ -54,12 +54,12 @@ fn main() -> Result<(), Box<dyn Error>> {
             false => ClockKind::Virtual,
         },
         tick: Duration::from_micros(args.tick),
-        wheel_size: args.wheel_size,
+        wheel_size: args.wheel_size as usize,
         shards: usize::from(args.shards),
         queues: usize::from(args.queues),
         rate: args.rate.max(0.0),
         cancelled: args.cancelled.clamp(0.0, 1.0),
-        longest: Duration::from_secs_f64(args.longest.clamp(0.001, 1e9)),
+        longest: Duration::try_from_secs_f64(args.longest.clamp(0.001, 1e9))?,
         seed: args.seed,
     };
     Ok(Viewer::of(Playground::start(settings)?).run()?)

@@ -1,7 +1,7 @@
 //! The loop between the terminal and a viewer, and the terminal's return to its owner.
 
 use std::cell::Cell;
-use std::io::{self, Stdout, stdout};
+use std::io::{self, IsTerminal, Stdout, stdout};
 use std::panic;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,6 +36,9 @@ struct Screen {
 
 impl Screen {
     fn take() -> io::Result<Screen> {
+        if !stdout().is_terminal() {
+            return Err(io::Error::other("the output is not a terminal: run the viewer in one"));
+        }
         restore_before_panics();
         enable_raw_mode()?;
         HAS_TERMINAL.set(true);
