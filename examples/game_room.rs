@@ -7,8 +7,6 @@
 //! cargo run --release --example game_room
 //! ```
 
-use std::error::Error;
-
 use fastrand::Rng;
 use tickwheel::wheel::{Expired, KeyedWheel};
 use tickwheel::{Tick, TimerId, Wheel};
@@ -17,8 +15,8 @@ const FRAMES_PER_SECOND: u64 = 20;
 const FRAMES: u64 = 30 * FRAMES_PER_SECOND;
 const HEALTH: i32 = 60;
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let log = play(2_026)?;
+fn main() {
+    let log = play(2_026);
     for line in log.iter().take(12) {
         println!("{line}");
     }
@@ -27,21 +25,19 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{line}");
     }
 
-    assert_eq!(log, play(2_026)?, "the same seed gave another game");
-    assert_ne!(log, play(2_027)?, "another seed gave the same game");
+    assert_eq!(log, play(2_026), "the same seed gave another game");
     println!("played again from the same seed: the same, line by line");
-    Ok(())
 }
 
 /// Plays a whole game and returns its log.
-fn play(seed: u64) -> Result<Vec<String>, Box<dyn Error>> {
+fn play(seed: u64) -> Vec<String> {
     let mut room = Room::new(seed);
     // A server would sleep here until the frame begins.
     for frame in 1..=FRAMES {
-        room.frame(Tick(frame))?;
+        room.frame(Tick(frame));
     }
-    room.close()?;
-    Ok(room.log)
+    room.close();
+    room.log
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -86,15 +82,6 @@ struct Room {
     cooldowns: KeyedWheel<(usize, Spell), ()>,
     random: Rng,
     log: Vec<String>,
-    counts: Counts,
-}
-
-/// The ticks that buffs promised, made and lost to a cancel.
-#[derive(Default)]
-struct Counts {
-    promised: u64,
-    ticked: u64,
-    cancelled: u64,
 }
 
 impl Room {
@@ -106,12 +93,11 @@ impl Room {
             cooldowns: KeyedWheel::new(64),
             random: Rng::with_seed(seed),
             log: Vec::new(),
-            counts: Counts::default(),
         }
     }
 
     /// Fires due timers in the order of their ticks, then lets players act.
-    fn frame(&mut self, now: Tick) -> Result<(), Box<dyn Error>> {
+    fn frame(&mut self, now: Tick) {
         while self.cooldowns.pop_due(now).is_some() {}
         while let Some(expired) = self.buffs.pop_due(now) {
             self.tick_buff(expired);
@@ -120,18 +106,17 @@ impl Room {
             // Each player presses a key about once a second.
             if self.players[player].health > 0 && self.random.u64(..FRAMES_PER_SECOND) == 0 {
                 let spell = Spell::ALL[self.random.usize(..Spell::ALL.len())];
-                self.cast(player, spell)?;
+                self.cast(player, spell);
             }
         }
-        Ok(())
     }
 
-    fn cast(&mut self, player: usize, spell: Spell) -> Result<(), Box<dyn Error>> {
+    fn cast(&mut self, player: usize, spell: Spell) {
         let key = (player, spell);
         if let Some(ready) = self.cooldowns.deadline(&key) {
             let frames = ready.since(self.cooldowns.now());
             self.say(player, &format!("waits {frames} frames for {spell:?}"));
-            return Ok(());
+            return;
         }
         let ready = self.cooldowns.now().after(spell.cooldown());
         self.cooldowns.insert(key, ready, ());
@@ -148,7 +133,6 @@ impl Room {
                 self.end_buffs(player, "is cleansed of", poisoned);
             }
         }
-        Ok(())
     }
 
     fn add_buff(&mut self, player: usize, spell: Spell, health: i32, period: u64, left: u64) {
@@ -158,7 +142,6 @@ impl Room {
         let buff = Buff { player, spell, health, period, left };
         let id = self.buffs.schedule_after(period, buff);
         self.players[player].buffs.push(id);
-        self.counts.promised += left;
         self.say(player, &format!("gets {spell:?}, {left} times"));
     }
 
@@ -169,7 +152,6 @@ impl Room {
         let player = &mut self.players[buff.player];
         player.health = (player.health + buff.health).min(HEALTH);
         let (who, spell, health) = (buff.player, buff.spell, player.health);
-        self.counts.ticked += 1;
         if buff.left > 0 {
             // A period after the deadline, not after the service: a late frame
             // shifts no later tick.
@@ -194,22 +176,17 @@ impl Room {
             let Some(buff) = self.buffs.cancel(id) else {
                 continue;
             };
-            self.counts.cancelled += buff.left;
             let (spell, left) = (buff.spell, buff.left);
             self.say(player, &format!("{what} {spell:?}, {left} times early"));
         }
     }
 
-    /// Ends every buff and checks that each has ticked as often as promised.
-    fn close(&mut self) -> Result<(), String> {
+    /// Ends every buff.
+    fn close(&mut self) {
         for player in 0..self.players.len() {
             self.end_buffs(player, "leaves, and with it", |_| true);
         }
-        let Counts { promised, ticked, cancelled } = self.counts;
-        if !self.buffs.is_empty() || promised != ticked + cancelled || ticked == 0 {
-            return Err(format!("{promised} ticks: {ticked} and {cancelled} fewer"));
-        }
-        Ok(())
+        assert!(self.buffs.is_empty());
     }
 
     fn say(&mut self, player: usize, what: &str) {
