@@ -31,8 +31,6 @@ const LOOK_UPS: usize = 5_000;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn main() -> Result<(), Box<dyn Error>> {
-    an_overwritten_entry_has_its_own_end();
-    a_full_cache_gives_up_what_would_expire_first();
     let resolver = Resolver::start()?;
     thread::scope(|scope| {
         let look_up = || resolver.look_up_many();
@@ -86,27 +84,6 @@ impl<K: Eq + Hash, V> Cache<K, V> {
         let since = time.saturating_duration_since(self.start);
         Tick(since.as_millis() as u64)
     }
-}
-
-/// Time is an argument, so this needs no clock.
-fn an_overwritten_entry_has_its_own_end() {
-    let start = Instant::now();
-    let at = |millis| start + Duration::from_millis(millis);
-    let mut cache = Cache::new(start, CAPACITY);
-    cache.insert("a", 1, at(50), at(0));
-    cache.insert("a", 2, at(80), at(30));
-    assert_eq!(cache.get(&"a", at(79)), Some(&2));
-    assert_eq!(cache.get(&"a", at(80)), None);
-}
-
-fn a_full_cache_gives_up_what_would_expire_first() {
-    let start = Instant::now();
-    let mut cache = Cache::new(start, 2);
-    for (key, lives) in [("a", 2 * TTL), ("b", TTL), ("c", 3 * TTL)] {
-        cache.insert(key, (), start + lives, start);
-    }
-    let kept = ["a", "b", "c"].map(|key| cache.get(&key, start).is_some());
-    assert_eq!(kept, [true, false, true]);
 }
 
 /// A client of a name server, for many threads.
