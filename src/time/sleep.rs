@@ -128,11 +128,8 @@ impl<H: Handle> Sleep<H> {
     /// because converting it would cost more than everything else.
     #[inline]
     pub(super) fn lazy(handle: H, delay: Duration) -> Sleep<H> {
-        Sleep {
-            deadline: Time::from_nanos(delay.as_secs()),
-            timer: TimerId::unissued(LAZY + u64::from(delay.subsec_nanos())),
-            handle,
-        }
+        let timer = TimerId::unissued(LAZY + u64::from(delay.subsec_nanos()));
+        Sleep { deadline: Time::from_nanos(delay.as_secs()), timer, handle }
     }
 
     /// Returns the deadline, as the handle tells time: an `Instant` for the functions of
@@ -324,7 +321,10 @@ impl<H: Handle> Drop for Sleep<H> {
     }
 }
 
-debug!(it: [H: Handle] Sleep<H> => "Sleep" { deadline: it.deadline, timer: it.timer });
+debug!(it: [H: Handle] Sleep<H> => "Sleep" {
+    // A lazy sleep has none yet.
+    deadline: it.timer.unissued_number().is_none_or(|number| number < LAZY).then_some(it.deadline)
+});
 
 // What a sleep has in place of a timer.
 

@@ -130,6 +130,16 @@ mod tests {
         future.poll(&mut Context::from_waker(Waker::noop()))
     }
 
+    /// The delay of a limit that was not polled yet is not a deadline.
+    #[test]
+    fn a_sleep_shows_its_deadline_once_there_is_one() {
+        let (timers, _clock) = Timers::builder().start_virtual().unwrap();
+        let mut limit = timers.timeout(Duration::from_secs(30), std::future::pending::<()>());
+        assert!(format!("{limit:?}").contains("deadline: None"), "{limit:?}");
+        assert!(poll(Pin::new(&mut limit)).is_pending());
+        assert!(format!("{limit:?}").contains("deadline: Some(Time(30s))"), "{limit:?}");
+    }
+
     #[test]
     fn a_task_is_awake_at_each_tick_at_which_it_is_due() {
         let (timers, clock) = Timers::builder().start_virtual().unwrap();
