@@ -57,8 +57,7 @@ fn ask_after_a_shutdown() {
 /// kept.
 #[test]
 fn half_fired_slot() {
-    // There is one timer more than a slot has lanes, so two share a lane. The
-    // timer that joins takes over the entry, and so the lane, of one of them.
+    // The timer that joins takes over the entry of the cancelled one.
     const LAST: u32 = 9;
     engine_model(|engine, clock| {
         let schedule = |name| engine.schedule(Timer::at(tick(5), payload(name))).unwrap();
