@@ -68,7 +68,8 @@
 //! * `tracing`: rare events for operators, with the target `tickwheel` and the
 //!   [name](Builder::name) of the engine. An engine's start, drain or shutdown and a
 //!   ticker's end are at level info, a refused start is a warning, and a panic of a
-//!   task or worker is an error with the timer's id.
+//!   task, of a worker or of an awaited timer's waker is an error, with the timer's id if
+//!   that is known.
 //! * `metrics`: `Snapshot::publish`, which hands an engine's counts to a metrics
 //!   recorder at each call.
 //! * `serde`: `Serialize` and `Deserialize` for [`TimerId`], [`Tick`], [`Time`] and

@@ -154,9 +154,9 @@ fn raw_nanos(_: ClockSource, since: Instant) -> u64 {
 // An `Instant` as a number.
 //
 // The standard library subtracts instants in a call of its own, with checks, and returns
-// a `Duration`. For a sleep with a given deadline, that is a sixth of the work. An
-// `Instant` has no number, but it has a `Hash`, which shows its fields to any hasher.
-// The hasher here keeps them.
+// a `Duration`. For a sleep with a given deadline, that is a good part of the work
+// (DESIGN.md, "The engine has a time line of its own"). An `Instant` has no number, but it
+// has a `Hash`, which shows its fields to any hasher. The hasher here keeps them.
 //
 // What a hash consists of is no promise of the standard library. A clock therefore
 // compares the numbers with differences of instants when it starts, and does without the

@@ -172,10 +172,10 @@ impl<E: Family> Builder<E> {
     }
 
     /// Sets the number of shards, up to 1,024, rounded up to a power of two.
-    /// Defaults to twice the number of processors. Each thread schedules into one shard,
-    /// except timers with a name, whose shard depends on the name. With a single shard, all
-    /// timers are totally ordered: one thread that repeats the same calls at the same times
-    /// gets the same order in every run.
+    /// Defaults to twice the number of processors, but to no fewer than 4 and no more than
+    /// 64. Each thread schedules into one shard, except timers with a name, whose shard
+    /// depends on the name. With a single shard, all timers are totally ordered: one thread
+    /// that repeats the same calls at the same times gets the same order in every run.
     pub fn shards(mut self, shards: usize) -> Builder<E> {
         self.shards = Some(shards);
         self

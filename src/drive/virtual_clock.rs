@@ -415,10 +415,10 @@ impl VirtualClock {
     /// use std::time::{Duration, Instant};
     /// use tokio::runtime::RuntimeMetrics;
     ///
-    ///     /// Blocks until no worker of a tokio runtime has a task to run.
-    ///     ///
-    ///     /// A worker's count is odd while it is parked. If no count changes between two readings,
-    ///     /// all workers were parked at once, and no task was queued outside of them.
+    /// // Blocks until no worker of a tokio runtime has a task to run.
+    /// //
+    /// // A worker's count is odd while it is parked. If no count changes between two readings,
+    /// // all workers were parked at once, and no task was queued outside of them.
     /// fn settle(metrics: &RuntimeMetrics) {
     ///     let counts = || -> Vec<u64> {
     ///         let workers = 0..metrics.num_workers();

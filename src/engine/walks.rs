@@ -153,13 +153,13 @@ impl<T> Engine<T> {
         Some(core.tick.start_of(earliest))
     }
 
-    /// Gives back memory that live timers do not need. The engine never
-    /// does so by itself. Call this after a peak, or now and then if peaks
-    /// move from thread to thread.
+    /// Gives back memory that live timers do not need. By itself, the engine gives back
+    /// only that of a large shard without timers. Call this after a peak, or now and then
+    /// if peaks move from thread to thread.
     ///
-    /// What lies before the last timer stays. Records of repeating, named, reported and task
-    /// timers are given back when a shard has none of them left. An engine that was shut down
-    /// keeps its memory until it is dropped.
+    /// What lies before the last timer stays. Records of repeating, named, reported and other
+    /// such timers are given back when a shard has none of them left. After a shutdown,
+    /// a shard keeps its entries until it has no timers and no reports left.
     ///
     /// # Cost
     /// Grows with the largest number of timers live since the last call. A hold

@@ -172,7 +172,7 @@ impl<T> Shard<T> {
     }
 }
 
-// Giving memory back. A shard that was shut down gives nothing back (see `shutdown.rs`).
+// Giving memory back.
 
 /// The number of vacant entries that one hold of the shard's lock passes. Each costs a cache
 /// miss.

@@ -64,8 +64,9 @@ pub struct Snapshot {
     /// The number of firings that workers hold now. In a
     /// [`TaskEngine`](crate::TaskEngine), it is the number of busy workers.
     ///
-    /// Only lent firings are held: those of tasks and of repeating timers. The payload of
-    /// another one-shot belongs to the worker that took it.
+    /// Only lent firings are held: those of tasks, repeating and
+    /// [rearmable](crate::Timer::rearmable) timers. The payload of another one-shot belongs
+    /// to the worker that took it.
     pub held: usize,
     /// The number of worker threads that a [`TaskEngine`](crate::TaskEngine) is to have;
     /// see [`TaskEngine::workers`](crate::TaskEngine::workers). Zero in an engine whose
@@ -129,7 +130,8 @@ impl Ledger {
 }
 
 /// The number of timers that an engine refused because of its own state, by reason.
-/// Leaves out timers that no engine would accept, such as one with a period of zero.
+/// Leaves out timers that no engine would accept, such as one with a period of zero, and
+/// those whose unique name was taken.
 ///
 /// ```
 /// use std::time::Duration;

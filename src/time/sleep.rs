@@ -197,7 +197,7 @@ impl<H: Handle> Sleep<H> {
         self.timer == NEW
     }
 
-    /// Stays small, because every poll of a task contains a copy.
+    /// Inlined into every poll; keep it small.
     #[inline]
     pub(super) fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
         match self.timer.unissued_number() {

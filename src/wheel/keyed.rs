@@ -173,8 +173,7 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
     /// map of the standard library, an equal key that is present already stays, and `key` is
     /// dropped.
     ///
-    /// Takes constant time. Allocates only if the storage grows, or the wheel needs a level for
-    /// the first time.
+    /// Takes constant time. Allocates only if the storage grows.
     ///
     /// ```
     /// use tickwheel::Tick;

@@ -304,8 +304,8 @@ impl<T> Wheel<T> {
     /// another slot.
     ///
     /// A timer at [`Tick::MAX`] never fires, even if the clock goes there: it is disarmed, and
-    /// keeps its id and its payload. Disarming costs two stores. Arming the timer again costs
-    /// one, if the tick is not before its last deadline and that deadline's slot has not had
+    /// keeps its id and its payload. Disarming costs one store, too. So does arming the timer
+    /// again, if the tick is not before its last deadline and that deadline's slot has not had
     /// its turn. One timer can therefore serve all requests of a connection.
     ///
     /// ```
