@@ -256,7 +256,7 @@ impl<T> Wheel<T> {
         let (id, deadline) = (self.id(entry), self.now());
         self.entries.forget_if_moved(entry);
         let payload = self.remove(entry);
-        self.give_back_if_empty();
+        drop(self.give_back());
         Expired { id, deadline, payload }
     }
 

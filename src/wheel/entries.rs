@@ -19,6 +19,7 @@
 //! that a caller uses came from the same storage, and no entry was cut off since that holds
 //! it. Storages are cut off only at vacant entries, to which no list of timers leads.
 
+use alloc::alloc::{Layout, handle_alloc_error};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -554,10 +555,8 @@ impl<T> Entries<T> {
         }
     }
 
-    /// Makes room for at least one more entry.
-    ///
-    /// # Panics
-    /// If there is none.
+    /// Makes room for at least one more entry. If there is none, ends the process, as a `Vec`
+    /// without memory does: a panic would leave the caller's call half done.
     #[cold]
     fn grow(&mut self) {
         let entries = match self.room / Self::STRIDE {
@@ -565,8 +564,9 @@ impl<T> Entries<T> {
             entries if self.room < BIG => 2 * entries,
             entries => entries + entries / 8,
         };
-        if let Err(error) = self.try_reserve(entries as usize) {
-            panic!("{error}");
+        if self.try_reserve(entries as usize).is_err() {
+            let wanted = Layout::array::<Entry<T>>(entries as usize);
+            handle_alloc_error(wanted.unwrap_or(Layout::new::<Entry<T>>()));
         }
     }
 
@@ -750,6 +750,24 @@ mod tests {
         assert!(panic.downcast_ref::<String>().unwrap().contains("at most 32 GiB"));
         assert!(ReserveError::NoMemory.to_string().contains("no memory"));
         assert_eq!(wheel.cancel(id), Some(7));
+    }
+
+    /// An unwinding would leave a shard half done, and drop the payload under its lock.
+    #[test]
+    #[cfg(unix)]
+    fn a_schedule_without_room_ends_the_process() {
+        use std::os::unix::process::ExitStatusExt;
+        const CHILD: &str = "TICKWHEEL_TEST_WITHOUT_ROOM";
+        if std::env::var_os(CHILD).is_some() {
+            let mut wheel = Wheel::new(64);
+            let full = u32::MAX - wheel.entries.first;
+            (wheel.entries.used, wheel.entries.room) = (full, full);
+            wheel.schedule_at(Tick(5), 7u64);
+        }
+        let name = "wheel::entries::tests::a_schedule_without_room_ends_the_process";
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        let ended = child.args(["--exact", name]).env(CHILD, "").output().unwrap().status;
+        assert_eq!(ended.signal(), Some(6), "{ended}");
     }
 
     #[test]

@@ -154,7 +154,7 @@ impl<T> Wheel<T> {
             self.entries.forget_if_moved(entry);
             drop(self.remove_linked(entry));
         }
-        self.give_back_if_empty();
+        drop(self.give_back());
     }
 
     /// Returns the earliest deadline of all timers. Unlike

@@ -400,13 +400,8 @@ impl<T> Wheel<T> {
         let entry = self.find(id)?;
         self.entries.forget_if_moved(entry);
         let payload = self.remove_linked(entry);
-        self.give_back_if_empty();
-        Some(payload)
-    }
-
-    #[inline]
-    fn give_back_if_empty(&mut self) {
         drop(self.give_back());
+        Some(payload)
     }
 
     /// Replaces a timer's payload and returns the old one.
