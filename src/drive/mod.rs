@@ -1,5 +1,5 @@
 //! Starting an engine, and moving its time forward: by a thread that sleeps on one
-//! timerfd, by the caller's own loop, or by the owner of a virtual clock.
+//! timer, by the caller's own loop, or by the owner of a virtual clock.
 
 mod builder;
 mod driver;
@@ -20,8 +20,8 @@ pub use weak::WeakEngine;
 pub(crate) use builder::{Sealed, check_workers};
 pub(crate) use driver::ProcessFn;
 
-/// Starts the ticker, which serves due timers, sleeps, and repeats. It ends when the core's alarm is stopped; no thread waits
-/// for its end.
+/// Starts the ticker, which serves due timers, sleeps, and repeats. It ends when the core's
+/// alarm is stopped; no thread waits for its end.
 pub(crate) fn spawn_ticker<T: Send + 'static>(core: Arc<Core<T>>) -> io::Result<()> {
     let name = Arc::clone(&core);
     sync::spawn(&name.name, "tick", move || run(&core)).map(drop)

@@ -114,7 +114,7 @@ impl<T> Core<T> {
         }
     }
 
-    /// Does the same after the engine's virtual clock was moved.
+    /// Serves due timers after the engine's virtual clock was moved.
     #[inline]
     pub(crate) fn run_due_at_moved_clock(&self, budget: &mut usize) -> bool {
         #[cfg(any(loom, shuttle))]

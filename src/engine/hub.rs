@@ -230,8 +230,8 @@ impl<T> Core<T> {
         }
     }
 
-    /// Does the same as [`Core::release`] for a holder that has linked a timer for
-    /// `earliest_new` and has not raised a signal.
+    /// Releases the lock for a holder that has linked a timer for `earliest_new` and has not
+    /// raised a signal.
     #[inline]
     pub(super) fn release_quiet(&self, held: Held<'_, T>, earliest_new: Tick) {
         let lowered = held.cell.lower_next(earliest_new);
@@ -241,8 +241,7 @@ impl<T> Core<T> {
         }
     }
 
-    /// Does the same as [`Core::release`] for a holder that has raised signals. The alarm
-    /// follows the bells, because the loop that it wakes looks for tasks.
+    /// Releases the lock for a holder that has raised signals. The alarm follows the bells, because the loop that it wakes looks for tasks.
     #[cold]
     fn release_and_signal(&self, mut held: Held<'_, T>) {
         let signals = held.shard.take_signals();
@@ -339,7 +338,7 @@ impl<T> ShardCell<T> {
         step_aside(&self.shard, A_FEW);
     }
 
-    /// Does the same after a hold for many timers.
+    /// Lets waiting threads take the lock after a hold for many timers.
     pub(crate) fn let_sleepers_in(&self) {
         step_aside(&self.shard, UNTIL_AWAKE);
     }

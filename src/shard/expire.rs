@@ -12,7 +12,7 @@ impl<T> Shard<T> {
         self.expire_with(now, budget, Shard::make_ready_in_line)
     }
 
-    /// Does the same, but ends plain timers and hands their payloads to `taken`.
+    /// Expires timers, but ends plain ones at once and hands their payloads to `taken`.
     pub(crate) fn expire_into(
         &mut self,
         now: Time,
@@ -80,7 +80,7 @@ impl<T> Shard<T> {
         self.make_ready_in_line(at);
     }
 
-    /// Does the same inside the ticker's loop, which calls it for every timer.
+    /// Makes a timer ready inside the ticker's loop, which calls this for every timer.
     #[inline(always)]
     fn make_ready_in_line(&mut self, at: EntryIndex) {
         let queue = self.queue_of(at);
