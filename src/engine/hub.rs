@@ -241,7 +241,8 @@ impl<T> Core<T> {
         }
     }
 
-    /// Releases the lock for a holder that has raised signals. The alarm follows the bells, because the loop that it wakes looks for tasks.
+    /// Releases the lock for a holder that has raised signals. The alarm follows the bells,
+    /// because the loop that it wakes looks for tasks.
     #[cold]
     fn release_and_signal(&self, mut held: Held<'_, T>) {
         let signals = held.shard.take_signals();

@@ -111,8 +111,8 @@ pub(super) type Sorted = Reverse<(u64, Stamp, EntryIndex)>;
 
 /// The tag bit of a timer that waits in the wheel's heap.
 pub(super) const SORTING: u16 = 1;
-/// The tag bit of a timer that isn't at the index in its id: it was re-armed after another
-/// timer had taken that entry.
+/// The tag bit of a timer that isn't at the index in its id: it was re-armed after it had
+/// lost that entry to another timer, or to the system.
 const MOVED: u16 = 1 << 1;
 /// The tag bit of a timer that was disarmed since it was linked: see `link.rs`.
 pub(super) const DISARMED: u16 = 1 << 2;

@@ -235,8 +235,8 @@ impl<T> Wheel<T> {
         &self.slots.geometry
     }
 
-    /// Reserves room for `timers` timers in total. Scheduling up to that many does
-    /// not allocate.
+    /// Reserves room for `timers` timers in total. Scheduling up to that many does not
+    /// allocate, until the wheel has become empty or was shrunk.
     ///
     /// # Panics
     /// Panics if there is not enough room; the wheel's timers are unchanged.
@@ -268,8 +268,7 @@ impl<T> Wheel<T> {
     /// Schedules a timer for an absolute tick. If that tick has been reached, the
     /// timer is overdue, and fires in the next pass.
     ///
-    /// Takes constant time. Allocates only if the wheel holds more timers than
-    /// before.
+    /// Takes constant time. Allocates only if the storage grows.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
