@@ -16,7 +16,7 @@ use crate::wheel::Advance;
 /// [`TaskEngine`](crate::TaskEngine) a [`Task`](crate::Task), and for
 /// [`Timers`](crate::time::Timers) a [`Waker`](core::task::Waker).
 ///
-/// On Linux a driver is a descriptor (`AsFd`) for epoll or mio, level- or
+/// On Linux and Android, a driver is a descriptor (`AsFd`) for epoll or mio, level- or
 /// edge-triggered. It becomes readable when a timer is due; a thread that
 /// schedules an earlier timer re-arms it. On every system,
 /// [`Driver::timeout`] returns how long a loop may sleep.
@@ -157,8 +157,8 @@ impl<T> Driver<T> {
     /// cancelled, or after the engine was shut down and its last task has run.
     ///
     /// # Cost
-    /// Reads one atomic of each shard. Locks the shards whose earliest timer was
-    /// cancelled or postponed since the last call.
+    /// Reads one atomic of each shard. Locks the shard that is due first, and those whose
+    /// earliest timer was cancelled or postponed since the last call.
     ///
     /// ```
     /// use std::time::Duration;

@@ -208,8 +208,9 @@ impl<T> Wheel<T> {
     ///
     /// # Cost
     /// Takes constant time and does not allocate, unless a timer that was scheduled since the
-    /// pop has taken the entry, or the wheel became empty and gave it back. The timer then gets another one. Until it leaves the wheel, it
-    /// takes some forty bytes more, and finding it takes a look-up in a sorted map.
+    /// pop has taken the entry, or the wheel became empty and gave it back. The timer then
+    /// gets another one. Until it leaves the wheel, it takes some forty bytes more, and
+    /// finding it takes a look-up in a sorted map.
     ///
     /// # Example
     ///
