@@ -268,7 +268,8 @@ impl<T> Wheel<T> {
     /// Schedules a timer for an absolute tick. If that tick has been reached, the
     /// timer is overdue, and fires in the next pass.
     ///
-    /// Takes constant time. Allocates only if the storage grows.
+    /// Takes constant time. Allocates only if the storage grows, and ends the process if there
+    /// is no memory for that; [`Wheel::try_reserve`] returns an error instead.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
