@@ -13,7 +13,8 @@ use crate::timeline::{Time, nanos};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum ClockSource {
-    /// The monotonic clock, which stands still while the machine is suspended.
+    /// The monotonic clock, which stands still while the machine is suspended, except on
+    /// Windows.
     #[default]
     Monotonic,
     /// The boot-time clock, which also runs while the machine is suspended. Only
