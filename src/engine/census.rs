@@ -261,6 +261,24 @@ mod tests {
     }
 
     #[test]
+    fn a_worker_that_works_while_the_queues_are_visited_keeps_the_clock() {
+        let census = Census::new(1);
+        census.join(0, None);
+        census.set_idle(None);
+        assert!(census.is_idle(|_| true));
+        // It may have filled a queue that had been visited.
+        assert!(!census.is_idle(|_| {
+            census.set_busy(None);
+            census.set_idle(None);
+            true
+        }));
+        assert!(!census.is_idle(|_| {
+            census.set_busy(None);
+            true
+        }));
+    }
+
+    #[test]
     fn a_clock_does_not_wait_for_workers_of_an_engine_that_has_ended() {
         let census = Census::new(1);
         census.expect(0, 1);
