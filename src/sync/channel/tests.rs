@@ -142,6 +142,17 @@ fn a_called_task_that_finds_nothing_waits_behind_the_others() {
 }
 
 #[test]
+fn a_task_that_has_received_is_called_no_more() {
+    let channel = Channel::new(1);
+    let mut tasks: [Task; 2] = waiting(&channel);
+    // As it may find a message that is still to call somebody.
+    channel.messages.push(1);
+    assert_eq!(tasks[0].poll(&channel), Some(1));
+    channel.send(2);
+    assert_eq!(calls(&tasks), [0, 1]);
+}
+
+#[test]
 fn a_message_that_calls_a_watcher_calls_one_more() {
     let channel = Channel::new(1);
     let watchers = [(); 2].map(|()| {
