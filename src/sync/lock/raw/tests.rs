@@ -35,7 +35,8 @@ struct Counted {
 }
 
 impl Parker for Counted {
-    fn park(&self, _word: &AtomicU32, _seen: u32) {
+    fn park(&self, word: &AtomicU32, seen: u32) {
+        assert_eq!(word.load(Ordering::Relaxed), seen, "would not sleep");
         self.sleeps.fetch_add(1, Ordering::Relaxed);
     }
 
