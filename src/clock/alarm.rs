@@ -358,6 +358,15 @@ mod tests {
     }
 
     #[test]
+    fn no_sleep_begins_after_a_stop() {
+        for alarm in alarms() {
+            alarm.stop(|| ());
+            assert!(!alarm.sleep(Tick(0), || Tick(now(&alarm).0 + 3)));
+            assert_eq!(alarm.wakeups(), 0, "{}", alarm.device());
+        }
+    }
+
+    #[test]
     fn a_stop_ends_a_sleep_without_end() {
         for alarm in alarms() {
             let never = AtomicU64::new(Tick::MAX.0);
