@@ -123,6 +123,31 @@ fn run_until_and_a_handle_that_is_no_worker() {
     });
 }
 
+/// Nor when the worker leaves a timer behind.
+#[test]
+fn run_until_and_a_worker_that_leaves() {
+    engine_model(|engine, clock| {
+        for _ in 0..2 {
+            engine.schedule(Timer::at(tick(1), payload(0))).unwrap();
+        }
+        let queue = engine.queue(0);
+        let worker = thread::spawn(move || drop(queue.recv()));
+        clock.run_until(tick(1));
+        worker.join().unwrap();
+    });
+}
+
+/// Nor when a worker that it waits for is no longer expected.
+#[test]
+fn run_until_and_a_worker_that_is_not_to_come() {
+    engine_model(|engine, clock| {
+        engine.queue(0).expect_workers(1);
+        let other = beside(&engine, |engine| engine.queue(0).expect_workers(0));
+        clock.run_until(tick(1));
+        other.join().unwrap();
+    });
+}
+
 /// The clock waits for a worker that has not begun, and then at each tick.
 #[test]
 fn run_until_and_an_expected_worker() {
