@@ -124,6 +124,22 @@ fn two_threads_share_a_driver() {
     });
 }
 
+/// A timer is scheduled beside a shutdown. Its deadline does not take the end from the loop.
+#[test]
+fn an_earlier_deadline_beside_a_shutdown() {
+    driven_model(|engine, driver, _| {
+        let submitter = beside(&engine, |engine| {
+            drop(engine.schedule(Timer::at(tick(1), payload(1))));
+        });
+        let ender = beside(&engine, |engine| drop(engine.shutdown()));
+        while driver.process_due(9) != Advance::ShutDown {
+            driver.wait();
+        }
+        submitter.join().unwrap();
+        ender.join().unwrap();
+    });
+}
+
 /// The last handle is dropped while a loop sleeps and checks in turn. The loop ends,
 /// whichever answer it checks.
 fn last_handle_dropped(is_end: fn(&Driver<Payload>, &Queue<Payload>) -> bool) {

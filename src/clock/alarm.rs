@@ -34,9 +34,9 @@ struct Arming {
     stopping: bool,
     wakeups: u64,
     /// For models: the tick at which a sleeper would wake, because time doesn't wake it there;
-    /// and whether the descriptor would be readable although no deadline has passed.
+    /// and the tick at which the descriptor would become readable.
     asleep_until: Tick,
-    called: bool,
+    readable_at: Tick,
 }
 
 /// The object that the ticker sleeps on.
@@ -87,7 +87,7 @@ impl Alarm {
                 stopping: false,
                 wakeups: 0,
                 asleep_until: Tick(0),
-                called: false,
+                readable_at: Tick::MAX,
             }),
             device,
             clock,
@@ -107,42 +107,40 @@ impl Alarm {
 
     #[cold]
     fn arm_earlier(&self, deadline: Tick) {
-        let arming = lock(&self.arming);
+        let mut arming = lock(&self.arming);
         if deadline.0 < self.armed.load(Ordering::Relaxed) && !arming.stopping {
             self.armed.store(deadline.0, Ordering::Relaxed);
-            self.set(deadline);
+            self.set(&mut arming, deadline);
         }
     }
 
     /// Blocks until the earliest tick that `next` finds. Returns at once if that
     /// tick is not after `now`. Returns whether the ticker goes on.
     pub(crate) fn sleep(&self, now: Tick, next: impl Fn() -> Tick) -> bool {
-        let arming = lock(&self.arming);
+        let mut arming = lock(&self.arming);
         if arming.stopping {
             return false;
         }
         if next() <= now {
             return true;
         }
-        self.arm(next);
+        self.arm(&mut arming, next);
         self.wait(arming)
     }
 
     /// Arms the device for the earliest tick that `next` finds, for a caller that
     /// sleeps elsewhere. If that tick has come, the device goes off at once.
     pub(crate) fn arm_for_caller(&self, next: impl Fn() -> Tick) {
-        let arming = lock(&self.arming);
+        let mut arming = lock(&self.arming);
         if !arming.stopping {
-            self.arm(next);
+            self.arm(&mut arming, next);
         }
     }
 
     /// Makes the device go off at once, for a caller that has left work undone. Also
     /// works after the stop, because tasks may still have to run.
     pub(crate) fn call_again(&self) {
-        let mut arming = lock(&self.arming);
-        self.arm(|| Tick(0));
-        arming.called = true;
+        self.arm(&mut lock(&self.arming), || Tick(0));
     }
 
     /// Resets a device that may have gone off. After the stop, leaves the device as it
@@ -152,7 +150,7 @@ impl Alarm {
         if arming.stopping {
             return;
         }
-        arming.called = false;
+        arming.readable_at = Tick::MAX;
         if let Device::Timer(timer) = &self.device {
             timer.wait();
         }
@@ -166,18 +164,17 @@ impl Alarm {
             return;
         };
         loop {
-            let armed = Tick(self.armed.load(Ordering::Relaxed));
-            if arming.called || armed <= self.tick.tick_at(self.clock.now()) {
+            if arming.readable_at <= self.tick.tick_at(self.clock.now()) {
                 return;
             }
-            arming.asleep_until = armed;
+            arming.asleep_until = arming.readable_at;
             arming = wait(changed, arming);
         }
     }
 
     /// Publishes the earliest tick, and reads every `next` once more, as described at
-    /// the top of this file. The caller holds the arming lock.
-    fn arm(&self, next: impl Fn() -> Tick) {
+    /// the top of this file.
+    fn arm(&self, arming: &mut Arming, next: impl Fn() -> Tick) {
         let mut earliest = next();
         loop {
             self.armed.store(earliest.0, Ordering::Relaxed);
@@ -188,7 +185,7 @@ impl Alarm {
             }
             earliest = again;
         }
-        self.set(earliest);
+        self.set(arming, earliest);
     }
 
     fn wait(&self, arming: MutexGuard<'_, Arming>) -> bool {
@@ -226,7 +223,8 @@ impl Alarm {
         arming
     }
 
-    fn set(&self, deadline: Tick) {
+    fn set(&self, arming: &mut Arming, deadline: Tick) {
+        arming.readable_at = deadline;
         match &self.device {
             Device::Timer(timer) => {
                 let never = deadline == Tick::MAX;
@@ -246,8 +244,7 @@ impl Alarm {
         let first = !std::mem::replace(&mut arming.stopping, true);
         if first {
             before();
-            self.set(Tick(0));
-            arming.called = true;
+            self.set(&mut arming, Tick(0));
         }
         first
     }
