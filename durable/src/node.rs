@@ -344,11 +344,18 @@ impl Node {
             self.tell_lease_changed();
         }
         let now = self.now();
+        let mut loads = Vec::new();
         for lane in 0..self.lanes() {
             let wants_load = self.windows.lock()[lane].wants_load(now);
-            if self.lease().is_some() && wants_load && !self.load(lane) {
-                return now + READ_AGAIN;
+            if self.lease().is_some() && wants_load {
+                loads.push(self.load(lane));
             }
+        }
+        if loads.contains(&false) {
+            return now + READ_AGAIN;
+        }
+        if !loads.is_empty() {
+            *self.unread.lock() = None;
         }
         self.next_keep()
     }
@@ -388,9 +395,8 @@ impl Node {
         let kinds = &self.settings.lanes.lanes[lane].kinds;
         let (before, most) = self.windows.lock()[lane].begin_load(self.now());
         let read = self.store.due_before(lease, kinds, before, most);
-        match &read {
-            Ok(_) => *self.unread.lock() = None,
-            Err(error) => self.note_unread(error.clone()),
+        if let Err(error) = &read {
+            self.note_unread(error.clone());
         }
         let window = &mut self.windows.lock()[lane];
         match read {

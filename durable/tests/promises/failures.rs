@@ -45,7 +45,7 @@ fn durable_14_a_full_disk_loses_nothing() {
 struct Unread(AtomicBool);
 
 impl Hooks for Unread {
-    fn before_load(&self) -> Result<(), StoreError> {
+    fn before_load(&self, _: &[String]) -> Result<(), StoreError> {
         match self.0.load(Ordering::SeqCst) {
             true => Err(StoreError::Damaged("a page".to_owned())),
             false => Ok(()),
@@ -71,6 +71,38 @@ fn durable_14_a_window_that_cannot_be_loaded_is_a_failure() {
     node.run_until(at(92));
     assert_eq!(world.log.texts(), ["job"]);
     assert!(matches!(jobs.status().health(), Health::Working));
+}
+
+/// What fails to load the window of this kind.
+struct UnreadKind(&'static str);
+
+impl Hooks for UnreadKind {
+    fn before_load(&self, kinds: &[String]) -> Result<(), StoreError> {
+        match kinds.iter().any(|kind| kind == self.0) {
+            true => Err(StoreError::Damaged("a page".to_owned())),
+            false => Ok(()),
+        }
+    }
+}
+
+/// A kind with a limit has a window of its own.
+#[test]
+fn durable_14_a_kind_that_cannot_be_loaded_keeps_no_other() {
+    for unread in ["first", "last"] {
+        let world = World::new();
+        let store = Hooked::with(world.store.clone(), UnreadKind(unread));
+        let builder = Durable::builder().handler("first", |_| ()).limit("first", 1);
+        let builder = builder.handler("last", |_| ()).limit("last", 1);
+        let (jobs, node) = builder.open_virtual(store, world.clock.clone()).unwrap();
+        let kinds = ["first", "last"].map(|kind| jobs.schedule(Job::new(kind, "").at(at(80))));
+        assert!(kinds.iter().all(Result::is_ok));
+        node.run_until(at(90));
+        let left = jobs.list(List::Live, None, 9).unwrap();
+        let left: Vec<_> = left.iter().map(|job| job.kind.as_str()).collect();
+        assert_eq!(left, [unread]);
+        let health = jobs.status().health();
+        assert!(matches!(&health, Health::Failing(StoreError::Damaged(_))), "{health:?}");
+    }
 }
 
 /// The outcome of a run is kept until the store takes it.

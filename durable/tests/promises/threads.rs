@@ -280,7 +280,7 @@ fn durable_02_a_run_whose_runtime_has_ended_has_failed() {
 struct Panics;
 
 impl Hooks for Panics {
-    fn before_load(&self) -> Result<(), StoreError> {
+    fn before_load(&self, _: &[String]) -> Result<(), StoreError> {
         panic!("a page")
     }
 }

@@ -32,7 +32,7 @@ pub(crate) trait Hooks: Send + Sync + 'static {
         Duration::ZERO
     }
 
-    fn before_load(&self) -> Result<(), StoreError> {
+    fn before_load(&self, _: &[String]) -> Result<(), StoreError> {
         Ok(())
     }
 
@@ -137,7 +137,7 @@ impl<S: Store, H: Hooks> Store for Hooked<S, H> {
         before: WallTime,
         most: usize,
     ) -> Result<Due, StoreError> {
-        self.hooks.before_load()?;
+        self.hooks.before_load(kinds)?;
         self.inner.due_before(lease, kinds, before, most)
     }
 
