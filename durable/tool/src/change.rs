@@ -43,11 +43,12 @@ fn tell(
 pub(crate) fn cancel(
     jobs: &Jobs,
     ids: &[JobId],
-    key: Option<&[String]>,
+    keys: Option<&[String]>,
     output: &mut Output,
 ) -> Result<bool, Failure> {
     let by_id = ids.iter().map(|id| (id.to_string(), Target::Id(*id)));
-    let by_key = key.into_iter().filter_map(|names| match names {
+    // Each `--key` has added two.
+    let by_key = keys.unwrap_or_default().chunks(2).filter_map(|names| match names {
         [kind, key] => {
             let target = Target::from((kind.as_str(), key.as_str()));
             Some((plain(&format!("{kind} {key}")), target))

@@ -68,7 +68,7 @@ enum Command {
         /// The ids
         #[arg(required_unless_present = "key")]
         ids: Vec<JobId>,
-        /// The job of this kind with this key
+        /// The job of this kind with this key; may be repeated
         #[arg(long, num_args = 2, value_names = ["KIND", "KEY"])]
         key: Option<Vec<String>>,
     },

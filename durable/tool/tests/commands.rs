@@ -168,6 +168,16 @@ fn cancel_takes_ids_and_keys() {
     assert_eq!((world.state(plain), world.state(keyed)), (None, None));
 }
 
+#[test]
+fn cancel_takes_several_keys() {
+    let world = World::new();
+    let keys = ["ada", "bob"].map(|key| world.schedule(mail("").key(key, IfTaken::Refuse)));
+    let args = ["cancel", "--key", "mail", "ada", "--key", "mail", "bob"];
+    let (code, answers) = world.json(&args);
+    assert_eq!((code, answers.len()), (0, 2));
+    assert_eq!(keys.map(|id| world.state(id)), [None, None]);
+}
+
 /// A job whose process died in its run waits to be started again, unless it is cancelled.
 #[test]
 fn cancel_ends_a_job_whose_process_died() {
