@@ -22,21 +22,21 @@ fn said(word: &'static str, text: impl Into<String>, is_done: bool) -> Said {
     Said { word, text, is_done }
 }
 
-/// Prints the answers, each as soon as it is there.
+/// Prints the answers, each as soon as it is there. All changes are made, whether or not somebody
+/// reads the answers.
 fn tell(
     output: &mut Output,
     answers: impl IntoIterator<Item = Result<(String, Said), StoreError>>,
 ) -> Result<bool, Failure> {
-    let mut is_done = true;
+    let (mut is_done, mut printed) = (true, Ok(()));
     for answer in answers {
         let (name, said) = answer?;
-        output.line(
-            &format!("{name}: {}", said.text),
-            || json!({"id": name, "result": said.word, "message": said.text}),
-        )?;
-        output.flush()?;
+        let text = format!("{name}: {}", said.text);
+        let object = || json!({"id": name, "result": said.word, "message": said.text});
+        printed = printed.and_then(|()| output.line(&text, object)).and_then(|()| output.flush());
         is_done &= said.is_done;
     }
+    printed?;
     Ok(is_done)
 }
 
