@@ -1,14 +1,18 @@
 //! Bells that are answered too late: their timer has gone, and the thread
 //! that answers continues to wait, but only until its limit.
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
 use crate::engine::{Bell, Core, Engine};
 use crate::queue::{Expired, RecvError};
 use crate::sync::Wait;
+use crate::timer::Timer;
 
 const LIMIT: Duration = Duration::from_millis(400);
 /// Four bells fit into the limit. All bells together exceed it on any machine.
@@ -67,9 +71,22 @@ fn a_bell_for_nothing_ends_a_wait_that_is_over() {
 }
 
 #[test]
+fn an_awaiting_reader_takes_a_last_report_whose_bell_another_one_has() {
+    let (engine, _clock) = Engine::builder().start_virtual().unwrap();
+    engine.schedule(Timer::after(LIMIT, ()).reported()).unwrap();
+    engine.shutdown();
+    let bell = engine.core.doorbell(engine.core.queues()).try_recv();
+    assert!(bell.is_some());
+    let mut reports = engine.reports();
+    let mut context = Context::from_waker(Waker::noop());
+    let read = pin!(reports.recv_async()).poll(&mut context);
+    assert!(matches!(read, Poll::Ready(Ok(_))));
+}
+
+#[test]
 fn a_hold_takes_a_bounded_number() {
     let (engine, clock) = Engine::builder().shards(1).start_virtual().unwrap();
-    let due = |n| engine.schedule(crate::Timer::after(Duration::ZERO, n)).unwrap();
+    let due = |n| engine.schedule(Timer::after(Duration::ZERO, n)).unwrap();
     (0..100).for_each(|n| _ = due(n));
     clock.advance(Duration::ZERO);
     let mut payloads = Vec::new();
