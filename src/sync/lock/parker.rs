@@ -84,3 +84,48 @@ mod futex {
         }
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::sync::AtomicBool;
+    use std::thread;
+    use std::time::Instant;
+
+    /// Returns how long the shortest and the longest of a hundred sleeps last. A loaded machine
+    /// does not prolong all of them.
+    fn sleeps(parker: &impl Parker, word: &AtomicU32, seen: u32) -> [Duration; 2] {
+        let sleep = |_| {
+            let begun = Instant::now();
+            parker.park(word, seen);
+            begun.elapsed()
+        };
+        let lasted: Vec<_> = (0..100).map(sleep).collect();
+        [*lasted.iter().min().unwrap(), *lasted.iter().max().unwrap()]
+    }
+
+    fn sleeps_until_woken<P: Parker + Sync>() {
+        let (parker, word, ended) = (&P::default(), AtomicU32::new(1), AtomicBool::new(false));
+        let [changed, _] = sleeps(parker, &word, 0);
+        let [_, alone] = sleeps(parker, &word, 1);
+        let [woken, _] = thread::scope(|scope| {
+            scope.spawn(|| {
+                while !ended.load(Ordering::Relaxed) {
+                    parker.wake_one(&word);
+                    thread::yield_now();
+                }
+            });
+            let lasted = sleeps(parker, &word, 1);
+            ended.store(true, Ordering::Relaxed);
+            lasted
+        });
+        assert!(alone >= LONGEST, "{alone:?}");
+        assert!(changed.max(woken) < LONGEST, "{changed:?}, {woken:?}");
+    }
+
+    #[test]
+    fn a_sleep_ends_at_a_wake_up_or_after_a_moment() {
+        sleeps_until_woken::<SystemParker>();
+        sleeps_until_woken::<CondvarParker>();
+    }
+}
