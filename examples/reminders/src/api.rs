@@ -193,22 +193,30 @@ fn gone() -> Answer {
 fn reminder(body: &[u8]) -> Result<Job, String> {
     let wrong = |name: &str, error: &dyn ToString| format!("{name}: {}", error.to_string());
     let read: Value = serde_json::from_slice(body).map_err(|error| wrong("body", &error))?;
-    let field = |name: &str| read[name].as_str();
-    let text = field("text").ok_or("text: write what to remind of")?;
+    // A number, say, must not count as absent: the reminder would be due at once.
+    let field = |name: &str| match &read[name] {
+        Value::Null => Ok(None),
+        value => value.as_str().map(Some).ok_or_else(|| wrong(name, &"write it as a string")),
+    };
+    let text = field("text")?.ok_or("text: write what to remind of")?;
+    let (length, at, cron) = (field("in")?, field("at")?, field("cron")?);
+    if length.or(at).or(cron).is_none() {
+        return Err("in, at or cron: write when to remind".to_owned());
+    }
     let mut job = Job::new(KIND, text);
-    if let Some(length) = field("in") {
+    if let Some(length) = length {
         let length: SignedDuration = length.parse().map_err(|error| wrong("in", &error))?;
         job = job.after(Duration::try_from(length).map_err(|error| wrong("in", &error))?);
     }
-    if let Some(at) = field("at") {
+    if let Some(at) = at {
         let at: Timestamp = at.parse().map_err(|error| wrong("at", &error))?;
         job = job.at(SystemTime::from(at));
     }
-    if let Some(cron) = field("cron") {
+    if let Some(cron) = cron {
         let cron = job.cron(cron).map_err(|error| wrong("cron", &error))?;
         job = cron.key(text, IfTaken::Replace);
     }
-    if let Some(key) = field("key") {
+    if let Some(key) = field("key")? {
         job = job.key(key, IfTaken::Replace);
     }
     Ok(job)

@@ -72,6 +72,9 @@ fn a_wrong_request_is_refused_with_its_reason() {
     let world = World::new();
     for body in [
         json!({"in": "1h"}),
+        json!({"text": "tea"}),
+        json!({"text": "tea", "in": 90}),
+        json!({"text": "tea", "in": "1h", "key": 7}),
         json!({"text": "tea", "in": "soon"}),
         json!({"text": "tea", "in": "-1h"}),
         json!({"text": "tea", "at": "tomorrow"}),
