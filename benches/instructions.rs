@@ -67,10 +67,10 @@ const CALLS: [Call; 24] = [
         instructions: 935,
         run: task_run,
     },
-    Call { name: "named task: cancel and schedule", instructions: 1_568, run: named_task_pair },
+    Call { name: "named task: cancel and schedule", instructions: 1_434, run: named_task_pair },
     Call {
         name: "named task: the same, by name",
-        instructions: 2_744,
+        instructions: 2_520,
         run: named_task_pair_by_name,
     },
     Call { name: "sleep: create, poll and drop", instructions: 349, run: sleep_pair },

@@ -1,6 +1,7 @@
 //! Timer ids. An id names a wheel, an entry, and one of the timers that the entry
 //! has held.
 
+pub(crate) mod by_hash;
 mod counter;
 
 use core::fmt;

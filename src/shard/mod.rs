@@ -61,6 +61,7 @@ use core::time::Duration;
 
 use slab::Slab;
 
+use crate::id::by_hash::ByHash;
 use crate::id::{TimerId, WheelNumber};
 use crate::rounding::TickLength;
 use crate::shard::body::Body;
@@ -85,7 +86,7 @@ pub(crate) const CELLS_PER_TIMER: usize = if IS_MODEL { CELLS_PER_HOLD } else { 
 pub(crate) struct Shard<T> {
     pub(crate) wheel: Wheel<Body<T>>,
     pub(crate) records: Slab<TimerRecord<T>>,
-    index: names::Index,
+    index: ByHash,
     /// The number of entries that are not live timers: those not yet started, those shut
     /// down while a worker holds a firing, and those that ended with an unread report.
     not_live: usize,
@@ -148,7 +149,7 @@ impl<T> Shard<T> {
         Shard {
             wheel,
             records: Slab::new(),
-            index: names::Index::default(),
+            index: ByHash::default(),
             not_live: 0,
             ready,
             ledger: Ledger::default(),
@@ -328,7 +329,7 @@ impl<T> Shard<T> {
         // The timer may remain unstarted for a long time.
         self.wheel.set_aside(at);
         if let Some(hash) = name_hash {
-            self.index.insert(hash, self.wheel.sequence(at), at);
+            self.index.insert(hash, self.wheel.id(at));
         }
         at
     }

@@ -8,10 +8,8 @@
 //! The index holds timers by the hash of the name, and the name itself is with its timer. Two
 //! names may have one hash, so a timer that is found here must be asked for its name.
 
-use std::collections::hash_map::{Entry, HashMap};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::iter::from_fn;
-use std::ops::Range;
 
 use crate::id::TimerId;
 use crate::shard::Shard;
@@ -22,44 +20,6 @@ use crate::wheel::EntryIndex;
 
 /// The number of timers that one hold of a shard's lock finds, or tries to cancel.
 pub(crate) const NAMESAKES_PER_HOLD: usize = if IS_MODEL { 1 } else { 32 };
-
-/// Timers by the hashes of their names and by their sequence numbers.
-#[derive(Default)]
-pub(crate) struct Index {
-    /// One timer of each hash. Most names have only one.
-    one: HashMap<u64, (u64, EntryIndex)>,
-    others: BTreeMap<(u64, u64), EntryIndex>,
-}
-
-impl Index {
-    pub(super) fn insert(&mut self, hash: u64, sequence: u64, at: EntryIndex) {
-        match self.one.entry(hash) {
-            Entry::Vacant(vacant) => _ = vacant.insert((sequence, at)),
-            Entry::Occupied(_) => _ = self.others.insert((hash, sequence), at),
-        }
-    }
-
-    fn remove(&mut self, hash: u64, sequence: u64) {
-        match self.one.entry(hash) {
-            Entry::Occupied(one) if one.get().0 == sequence => _ = one.remove(),
-            _ => _ = self.others.remove(&(hash, sequence)),
-        }
-    }
-
-    fn len(&self) -> usize {
-        self.one.len() + self.others.len()
-    }
-
-    /// Returns the oldest timer of a hash whose sequence number is in the range.
-    fn oldest(&self, hash: u64, sequences: Range<u64>) -> Option<(u64, EntryIndex)> {
-        let range = (hash, sequences.start)..(hash, sequences.end);
-        let mut others = self.others.range(range);
-        let other = others.next().map(|(&(_, sequence), &at)| (sequence, at));
-        let one = self.one.get(&hash).copied();
-        let one = one.filter(|(sequence, _)| sequences.contains(sequence));
-        one.into_iter().chain(other).min_by_key(|&(sequence, _)| sequence)
-    }
-}
 
 /// The timers with a name that were created before some moment, and of which the oldest have
 /// been visited.
@@ -82,8 +42,9 @@ impl<T> Shard<T> {
     /// Returns the next of these timers, or `None` after the last one.
     pub(crate) fn next_namesake(&self, of: &mut Namesakes<'_>) -> Option<EntryIndex> {
         loop {
-            let (sequence, at) = self.index.oldest(of.hash, of.next..of.end)?;
-            of.next = sequence + 1;
+            let id = self.index.oldest(of.hash, of.next..).filter(|id| id.sequence() < of.end)?;
+            of.next = id.sequence() + 1;
+            let at = self.wheel.find_own(id)?;
             if self.name_of(at).is_some_and(|name| **name == *of.name) {
                 return Some(at);
             }
@@ -150,7 +111,7 @@ impl<T> Shard<T> {
     #[inline]
     pub(super) fn give_up_name(&mut self, at: EntryIndex, key: usize) {
         if let Some(hash) = self.records[key].name_hash.take() {
-            self.index.remove(hash, self.wheel.sequence(at));
+            self.index.remove(hash, self.wheel.id(at));
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use slab::Slab;
 
 use crate::id::TimerId;
-use crate::shard::names::Index;
+use crate::id::by_hash::ByHash;
 use crate::shard::record::{State, TimerRecord};
 use crate::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER, Phase, Shard};
 use crate::stats::{InspectedShard, LiveTimer};
@@ -179,7 +179,7 @@ impl<T> Shard<T> {
 pub(crate) const TRIMMED_PER_HOLD: usize = 256;
 
 /// What is not needed any more, to be dropped after the lock is released.
-type Unneeded<T> = (Slab<TimerRecord<T>>, Index, Vec<VecDeque<EntryIndex>>);
+type Unneeded<T> = (Slab<TimerRecord<T>>, ByHash, Vec<VecDeque<EntryIndex>>);
 
 impl<T> Shard<T> {
     /// Begins to give memory back: that of records and names, if there is no record, and that

@@ -1,6 +1,5 @@
 //! A wheel whose timers have keys chosen by the caller: a map whose entries expire.
 
-mod by_hash;
 #[cfg(test)]
 mod tests;
 
@@ -9,12 +8,20 @@ use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
+use core::iter::successors;
 
 use super::Wheel;
 use super::geometry::Geometry;
 use crate::id::TimerId;
+use crate::id::by_hash::ByHash;
 use crate::tick::Tick;
-use by_hash::{ByHash, HashKey};
+
+#[cfg(feature = "std")]
+use std::hash::RandomState as HashKey;
+// Deprecated in favour of the hasher of `std`, which is the same.
+#[cfg(not(feature = "std"))]
+#[allow(deprecated)]
+type HashKey = core::hash::BuildHasherDefault<core::hash::SipHasher>;
 
 /// A [`Wheel`] in which every timer has a key chosen by the caller, such as a session
 /// number, a name or an address.
@@ -402,7 +409,8 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
             let keyed = self.wheel.get(id);
             keyed.is_some_and(|keyed| keyed.key.borrow() == key)
         };
-        self.by_hash.of(hash).iter().copied().find(has_key)
+        let after = |id: &TimerId| self.by_hash.oldest(hash, id.sequence() + 1..);
+        successors(self.by_hash.oldest(hash, 0..), after).find(has_key)
     }
 }
 
@@ -498,7 +506,7 @@ impl<K, T> KeyedWheel<K, T> {
     /// assert_eq!(wheel.insert(7, Tick(5), "fires"), None); // its key is free again
     /// ```
     pub fn clear(&mut self) {
-        self.by_hash.clear();
+        self.by_hash = ByHash::default();
         let all: Vec<TimerId> = self.wheel.iter().map(|(id, ..)| id).collect();
         let removed: Vec<_> = all.into_iter().map(|id| self.wheel.cancel(id)).collect();
         // The caller's code runs last.

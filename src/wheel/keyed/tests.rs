@@ -224,7 +224,9 @@ fn a_wheel_that_shrinks_gives_the_memory_of_keys_and_of_timers_back() {
     (1..9_000).for_each(|n| _ = wheel.cancel(&n));
     let bytes = wheel.wheel.bytes();
     wheel.shrink();
-    assert!(wheel.wheel.bytes() < bytes / 2 && wheel.by_hash.room() < 100);
+    assert!(wheel.wheel.bytes() < bytes / 2);
+    #[cfg(feature = "std")]
+    assert!(wheel.by_hash.room() < 100);
     assert_eq!(wheel.cancel(&0), Some(()));
 }
 
