@@ -465,17 +465,15 @@ impl<T> Wheel<T> {
             self.link(entry);
             return;
         }
+        if self.heap.len() > 2 * self.len() + 64 {
+            // Most have ended or moved since they were put there. The others are sorted again.
+            self.heap.clear();
+            self.entries.move_all(IN_HEAP, DUE);
+        }
         self.entries.append(IN_HEAP, entry);
         let header = self.entries.get_mut(entry);
         header.mark(SORTING);
-        let sorted = (header.deadline, header.stamp, entry);
-        if self.heap.len() > 2 * self.len() + 64 {
-            // Most have ended or moved since they were put there.
-            let mut heap = core::mem::take(&mut self.heap);
-            heap.retain(|&Reverse(sorted)| self.is_sorted_as(sorted));
-            self.heap = heap;
-        }
-        self.heap.push(Reverse(sorted));
+        self.heap.push(Reverse((header.deadline, header.stamp, entry)));
     }
 
     /// Takes the next timer out of the heap. Returns `None` if it holds no more.
