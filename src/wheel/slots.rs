@@ -73,19 +73,10 @@ struct Row {
 struct Word {
     /// Whether each list has an entry.
     occupied: u64,
-    /// The bits of a tick that tell the rotation of its level.
-    rotation: u64,
-    /// How far behind the begin of a rotation the slot of the first list begins.
-    offset: u64,
     level: u8,
     part_bits: u8,
-    /// The binary logarithm of the number of ticks of a slot, or [`Word::BY_DIVISION`].
-    shift: u8,
-}
-
-impl Word {
-    /// The wheel's size is not a power of two, or these are no slots of a level.
-    const BY_DIVISION: u8 = u64::BITS as u8;
+    /// The first row of the level.
+    row: u8,
 }
 
 /// The turn of a slot.
@@ -112,20 +103,10 @@ impl Slots {
             let has_parts = level > 0 && !is_beyond && size <= MANY && geometry.unit(level) <= LONG;
             let part_bits = u32::from(has_parts) * PARTS.min(size).ilog2();
             let end = first + if is_beyond { 1 } else { size << part_bits };
-            let bits = geometry.bits().filter(|_| !is_beyond);
-            let shift = bits.map_or(Word::BY_DIVISION, |bits| level as u8 * bits as u8);
-            while (words.len() as u32 * PER_WORD) < end {
-                // The first word also has bits for lists before those of level 0.
-                let ahead = i64::from(words.len() as u32 * PER_WORD) - i64::from(first);
-                words.push(Word {
-                    occupied: 0,
-                    rotation: (u64::MAX << (shift % 64)).wrapping_mul(size.into()),
-                    offset: ((ahead >> part_bits) as u64) << (shift % 64),
-                    level: level as u8,
-                    part_bits: part_bits as u8,
-                    shift,
-                });
-            }
+            let row = level as u8 * geometry.bits().unwrap_or(0) as u8;
+            let word = Word { occupied: 0, level: level as u8, part_bits: part_bits as u8, row };
+            // The first word also has bits for lists before those of level 0.
+            words.resize(end.div_ceil(PER_WORD) as usize, word);
             first = words.len() as u32 * PER_WORD;
         }
         debug_assert!(words.len() <= 64 * SUMMARIES);
@@ -188,17 +169,12 @@ impl Slots {
         let lists = self.levels[*new.start()]..end.unwrap_or(self.end());
         for level in new {
             let (first, size) = (self.levels[level], self.geometry.size() as u32);
-            let Word { part_bits, shift, .. } = *self.word_of(EntryIndex::list(first));
-            if shift != Word::BY_DIVISION {
-                let rows = self.rows.iter_mut().skip(shift.into());
-                rows.take(size.ilog2() as usize).for_each(|row| {
-                    *row = Row {
-                        first,
-                        mask: (size << part_bits) - 1,
-                        shift: (shift - part_bits).into(),
-                        start: u64::MAX << shift,
-                    };
-                });
+            let Word { part_bits, row, .. } = *self.word_of(EntryIndex::list(first));
+            if let Some(bits) = self.geometry.bits().filter(|_| level < self.geometry.levels()) {
+                let mask = (size << part_bits) - 1;
+                let (shift, start) = ((row - part_bits).into(), u64::MAX << row);
+                let rows = self.rows.iter_mut().skip(row.into()).take(bits as usize);
+                rows.for_each(|row| *row = Row { first, mask, shift, start });
             }
         }
         lists.map(EntryIndex::list)
@@ -272,12 +248,13 @@ impl Slots {
     fn turn_of(&self, index: usize, bits: u64) -> Turn {
         let (word, ahead) = (&self.words[index], bits.trailing_zeros());
         let list = EntryIndex::list(index as u32 * PER_WORD + ahead);
-        let start = if word.shift == Word::BY_DIVISION {
+        let row = &self.rows[usize::from(word.row) % 64];
+        let start = if row.mask == 0 {
             self.start_of(list, self.now)
         } else {
-            let slot = u64::from(ahead >> word.part_bits);
-            let offset = word.offset.wrapping_add(slot << word.shift);
-            (self.now & word.rotation).wrapping_add(offset)
+            let offset = u64::from(list.index() - row.first) << row.shift & row.start;
+            let rotation = (u64::from(row.mask) + 1) << row.shift;
+            self.now & rotation.wrapping_neg() | offset
         };
         Turn { start, list }
     }
