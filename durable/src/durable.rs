@@ -11,6 +11,8 @@ use tickwheel::RecvError;
 use crate::commit::guarded;
 use crate::inner::{Inner, Mode, Run};
 use crate::jobs::Jobs;
+#[cfg(feature = "tokio")]
+use crate::runner::NODE;
 use crate::runner::Runner;
 use crate::threads::Threads;
 use crate::window::Aimed;
@@ -72,8 +74,11 @@ impl Durable {
     #[cfg(feature = "tokio")]
     #[cfg_attr(docsrs, doc(cfg(feature = "tokio")))]
     pub async fn close(self) {
+        // A handler of the node doesn't wait for itself.
+        let own = NODE.try_with(|own| *own).unwrap_or_default();
+        let end = move || NODE.sync_scope(own, || drop(self));
         // If the runtime is ending, too, nobody waits.
-        let _ = tokio::task::spawn_blocking(move || drop(self)).await;
+        let _ = tokio::task::spawn_blocking(end).await;
     }
 
     /// Returns a node that has no threads yet.
@@ -177,6 +182,8 @@ impl Drop for Durable {
         inner.commits.end();
         let end = Instant::now() + self.ends_within;
         let is_own = self.threads.has_current();
+        #[cfg(feature = "tokio")]
+        let is_own = is_own || NODE.try_with(|own| *own == Arc::as_ptr(inner).addr()) == Ok(true);
         let have_ended = self.threads.join(end);
         self.committing = None;
         if !have_ended || !is_own && !self.keepers.join(end) {

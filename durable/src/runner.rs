@@ -22,6 +22,12 @@ use crate::observe::Span;
 use crate::outcome::Outcome;
 use crate::store::Then;
 
+#[cfg(feature = "tokio")]
+tokio::task_local! {
+    /// The address of the node whose asynchronous handler the task runs.
+    pub(crate) static NODE: usize;
+}
+
 /// What the workers of a node share.
 pub(crate) struct Runner {
     pub(crate) jobs: Jobs,
@@ -77,9 +83,10 @@ impl Runner {
                 let (within, handler) = (self.begun(&run), Arc::clone(handler));
                 let outcome = Outcome::Failed("its runtime has ended".to_owned());
                 let mut spawned = Spawned { runner: Arc::clone(self), run, outcome };
+                let own = Arc::as_ptr(self.inner()).addr();
                 drop(runtime.spawn(async move {
                     let handling = async { handler(attempt).await };
-                    spawned.outcome = within.run(handling).await;
+                    spawned.outcome = NODE.scope(own, within.run(handling)).await;
                     drop(spawned);
                     drop(_held);
                 }));

@@ -341,6 +341,40 @@ fn durable_02_a_handler_may_drop_its_own_node() {
     finished.recv().expect("the outcome was dropped");
 }
 
+/// Neither its drop nor its close waits for the handler that calls it.
+#[cfg(feature = "tokio")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn durable_02_an_asynchronous_handler_may_end_its_own_node() {
+    for closes in [false, true] {
+        let store = Failing::new(RedbStore::in_memory());
+        let (sender, mut finished) = tokio::sync::mpsc::unbounded_channel();
+        store.on_commit(move |changes| {
+            if let [Change::Finish { .. }] = changes {
+                sender.send(()).unwrap();
+            }
+            Ok(())
+        });
+        let (node, own) = tokio::sync::oneshot::channel::<Durable>();
+        let own = Arc::new(tokio::sync::Mutex::new(Some(own)));
+        let end = move |_| {
+            let own = Arc::clone(&own);
+            async move {
+                let node = own.lock().await.take().unwrap().await.unwrap();
+                match closes {
+                    true => node.close().await,
+                    false => drop(node),
+                }
+            }
+        };
+        let builder = Durable::builder().ends_within(HOUR).async_handler("note", end);
+        let jobs = builder.open(store).unwrap();
+        jobs.schedule(Job::new("note", "")).unwrap();
+        assert!(node.send(jobs).is_ok());
+        let outcome = tokio::time::timeout(SECOND * 60, finished.recv()).await;
+        outcome.expect("waits for itself").expect("the outcome was dropped");
+    }
+}
+
 /// A clock of the caller's, which steps while threads sleep.
 #[test]
 fn durable_10_a_step_wakes_a_sleeping_node() {
