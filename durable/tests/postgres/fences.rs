@@ -322,6 +322,19 @@ fn durable_06_a_key_is_unique_among_nodes() {
     assert_eq!(stores[0].count(List::Live).unwrap(), 20);
 }
 
+/// Has updates of the jobs of a schema that are due at 4 fail with this error.
+fn damage(schema: &Schema, code: &str) {
+    let damage = format!(
+        "CREATE OR REPLACE FUNCTION {0}.damage() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+         RAISE EXCEPTION 'invalid page' USING ERRCODE = '{code}'; END $$; \
+         DROP TRIGGER IF EXISTS damage ON {0}.jobs; \
+         CREATE TRIGGER damage BEFORE UPDATE ON {0}.jobs FOR EACH ROW WHEN (OLD.due = 4) \
+         EXECUTE FUNCTION {0}.damage()",
+        schema.name
+    );
+    schema.client().batch_execute(&damage).unwrap();
+}
+
 /// A page of the table cannot be read, or a DBA's trigger says so. The other jobs go on.
 #[test]
 fn durable_14_one_damaged_job_does_not_stop_the_others() {
@@ -329,14 +342,7 @@ fn durable_14_one_damaged_job_does_not_stop_the_others() {
     let store = schema.open();
     let lease = store.acquire("node", &kinds(), HOUR).unwrap().unwrap();
     let jobs: Vec<DueJob> = (0..9).map(|due| insert(&store, due)).collect();
-    let damage = format!(
-        "CREATE FUNCTION {0}.damage() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
-         RAISE EXCEPTION 'invalid page' USING ERRCODE = 'data_corrupted'; END $$; \
-         CREATE TRIGGER damage BEFORE UPDATE ON {0}.jobs FOR EACH ROW WHEN (OLD.due = 4) \
-         EXECUTE FUNCTION {0}.damage()",
-        schema.name
-    );
-    schema.client().batch_execute(&damage).unwrap();
+    damage(&schema, "data_corrupted");
     let start =
         |job: &DueJob| Change::Start { id: job.id, version: job.version, fence: lease.fence };
     let starts: Vec<Change> = jobs.iter().map(start).collect();
@@ -348,4 +354,31 @@ fn durable_14_one_damaged_job_does_not_stop_the_others() {
         }
     }
     insert(&store, 10);
+}
+
+/// What is wrong is no fault of the jobs, and of a full disk only one error speaks.
+#[test]
+fn durable_14_an_error_of_the_server_is_none_of_the_jobs() {
+    let Some(schema) = Schema::new() else { return };
+    let store = schema.open();
+    let lease = store.acquire("node", &kinds(), HOUR).unwrap().unwrap();
+    let DueJob { id, version, .. } = insert(&store, 4);
+    let start = Change::Start { id, version, fence: lease.fence };
+    let commit = |code: &str| {
+        damage(&schema, code);
+        store.recover().unwrap();
+        store.commit(std::slice::from_ref(&start))
+    };
+    for code in ["53200", "53400", "55P03", "57P01", "58000", "58030", "58P01", "40P01", "40001"] {
+        let answers = commit(code);
+        let is_away = |error: &StoreError| error.to_string().contains("invalid page");
+        assert!(
+            matches!(&answers, Err(error @ StoreError::Io(_)) if is_away(error)),
+            "{code}: {answers:?}"
+        );
+    }
+    assert!(matches!(commit("53100"), Err(StoreError::Full)));
+    assert!(matches!(commit("25006"), Err(StoreError::Refused(_))));
+    assert!(matches!(commit("XX001").unwrap()[..], [Answer::Damaged(_)]));
+    assert!(matches!(commit("XX002").unwrap()[..], [Answer::Damaged(_)]));
 }

@@ -20,11 +20,13 @@ pub(super) fn reason(error: &Error, schema: &str) -> StoreError {
         "57" if *code == SqlState::QUERY_CANCELED => {
             StoreError::Io(Arc::new(io::Error::new(io::ErrorKind::TimedOut, message)))
         }
-        // Connections that end or are refused, a server that stops or starts.
-        "08" | "57" => StoreError::Io(Arc::new(io::Error::other(message))),
-        "53" if *code != SqlState::TOO_MANY_CONNECTIONS => StoreError::Full,
-        "53" => StoreError::Io(Arc::new(io::Error::other(message))),
-        "XX" | "58" => StoreError::Damaged(message),
+        "53" if *code == SqlState::DISK_FULL => StoreError::Full,
+        // Connections that end or are refused, transactions and locks in each other's way, a server
+        // that stops or starts, or that lacks memory or a file. No job is to blame.
+        "08" | "40" | "53" | "55" | "57" | "58" => {
+            StoreError::Io(Arc::new(io::Error::other(message)))
+        }
+        "XX" => StoreError::Damaged(message),
         _ => StoreError::Refused(format!("schema {schema}, {}: {message}", code.code())),
     }
 }
