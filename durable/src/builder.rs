@@ -106,7 +106,8 @@ impl Builder {
     /// failed. The handler leaves beginning and ending the transaction to the node. Jobs that it
     /// [schedules](Transaction::schedule) in the transaction are stored with its end.
     ///
-    /// Such a handler occupies a [worker](Builder::workers) and a connection. Needs a
+    /// Such a handler occupies a [worker](Builder::workers) and a connection. Settings, locks and temporary
+    /// tables of the session end with the run; a statement that it has prepared by SQL stays. Needs a
     /// [`PostgresStore`](crate::PostgresStore), and the feature `postgres`.
     ///
     /// ```no_run

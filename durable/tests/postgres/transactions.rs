@@ -219,6 +219,34 @@ fn durable_08_a_late_outcome_leaves_no_effects() {
     drop_table(&schema, &table);
 }
 
+/// The next handler has the same connection, and finds nothing of it.
+#[test]
+fn what_a_handler_leaves_in_its_session_is_gone() {
+    let Some(schema) = Schema::new() else { return };
+    let (sender, found) = std::sync::mpsc::channel();
+    let builder = Durable::builder().workers(1);
+    let builder = builder.handler_in_transaction("note", async move |_, transaction| {
+        let left = "SELECT pg_backend_pid(), current_setting('lock_timeout'), \
+             to_regclass('pg_temp.of_a_handler') IS NULL, \
+             (SELECT count(*) FROM pg_listening_channels()), \
+             (SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'advisory')";
+        let row = transaction.query_one(left, &[]).await?;
+        sender.send((row.get(0), row.get(1), row.get(2), row.get(3), row.get(4))).unwrap();
+        let leave = "SET lock_timeout = 7000; CREATE TEMP TABLE of_a_handler (); \
+             LISTEN of_a_handler; SELECT pg_advisory_lock(pg_backend_pid())";
+        transaction.batch_execute(leave).await
+    });
+    let jobs = builder.open(schema.open()).unwrap();
+    let mut processes = [0; 2];
+    for process in &mut processes {
+        jobs.schedule(note("job")).unwrap();
+        let found: (i32, String, bool, i64, i64) = found.recv_timeout(SECOND * 60).unwrap();
+        *process = found.0;
+        assert_eq!((found.1.as_str(), found.2, found.3, found.4), ("0", true, 0, 0));
+    }
+    assert_eq!(processes[0], processes[1]);
+}
+
 #[test]
 fn a_store_without_transactions_is_refused() {
     let builder = Durable::builder().handler_in_transaction("effect", async |_, _| ());

@@ -20,8 +20,13 @@ const LOOK: Duration = Duration::from_millis(5);
 const SETTINGS: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED; SET jit = off; \
      SET standard_conforming_strings = on; \
      SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'; \
-     SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'; \
+     SELECT set_config('idle_session_timeout', '0', false) WHERE current_setting('idle_session_timeout', true) <> ''; \
      SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()";
+
+/// Undoes what a handler has done to a session: `DISCARD ALL`, but for prepared statements, of which
+/// the client knows some.
+const RESET: &str = "SET SESSION AUTHORIZATION DEFAULT; RESET ALL; CLOSE ALL; UNLISTEN *; \
+     SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES";
 
 /// An argument of a statement.
 pub(super) type Argument = (Box<dyn ToSql + Sync + Send>, Type);
@@ -99,6 +104,12 @@ impl Connection {
         let mut connection = Connection { client, session: Session::default(), _driver: driver };
         connection.prepare(limit, last).await?;
         Ok(connection)
+    }
+
+    /// Makes a connection that a handler had like one that was just opened.
+    pub(super) async fn reset(&mut self, limit: Duration) -> Result<(), Error> {
+        self.client.batch_execute(RESET).await?;
+        self.prepare(limit, None).await
     }
 
     async fn prepare(&mut self, limit: Duration, last: Option<&Session>) -> Result<(), Error> {

@@ -24,7 +24,8 @@ impl Transactions for PostgresStore {
                     .unwrap_or_else(|_| Err(unanswered(database.limit)))?,
             };
             let result = database.transact_on(&mut connection, limit, work).await;
-            if result.is_ok() {
+            let reset = connection.reset(database.limit);
+            if result.is_ok() && database.within(reset).await.is_ok() {
                 database.idle.lock().push(connection);
             }
             result
