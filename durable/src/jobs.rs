@@ -227,7 +227,8 @@ impl Jobs {
         self.inner.node.store.find(kind, key)
     }
 
-    /// Returns up to `most` jobs of a list that stand behind `after`, or the first ones.
+    /// Returns up to `most` jobs of a list that stand behind `after`, or the first ones. There are
+    /// fewer if their payloads have 16 MiB together, so only an empty answer is the end.
     ///
     /// # Errors
     /// Returns the reason why the store could not be read.

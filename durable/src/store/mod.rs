@@ -148,7 +148,8 @@ pub trait Store: Send + Sync + 'static {
     /// Returns the reason why the store did not answer.
     fn find(&self, kind: &str, key: &str) -> Result<Option<StoredJob>>;
 
-    /// Returns a page of jobs.
+    /// Returns a page of jobs: as many as asked for, or fewer if their payloads have 16 MiB
+    /// together. Only behind the last job is a page empty.
     ///
     /// # Errors
     /// Returns the reason why the store did not answer.
@@ -226,6 +227,9 @@ impl From<&str> for Kind {
         Kind { name, most }
     }
 }
+
+/// The bytes of payloads with which a page ends.
+const PAGE_BYTES: usize = 16 << 20;
 
 /// A page of a list.
 #[derive(Clone, Copy, Debug)]

@@ -6,6 +6,7 @@ on_each_store!(
     due_jobs_come_in_order_from_the_beginning,
     lists_are_read_page_by_page,
     a_page_may_begin_behind_a_job_that_is_gone,
+    a_page_is_bounded_in_bytes,
 );
 
 fn due_jobs_come_in_order_from_the_beginning<S: Store>(bench: &Bench<S>) {
@@ -41,4 +42,19 @@ fn a_page_may_begin_behind_a_job_that_is_gone<S: Store>(bench: &Bench<S>) {
     let rest = bench.store.list(Page::new(List::Live, Some(&first), 9)).unwrap();
     assert_eq!(rest.len(), 2);
     assert_eq!(rest[0].id, jobs[1].id);
+}
+
+/// Whoever reads page by page needs memory for one, however large the jobs are.
+fn a_page_is_bounded_in_bytes<S: Store>(bench: &Bench<S>) {
+    for due in [1, 2, 3, 4] {
+        bench.insert(Job::new("mail", vec![7; 9 << 20]).at(at(due)));
+    }
+    let (mut pages, mut last) = (Vec::new(), None);
+    loop {
+        let page = bench.store.list(Page::new(List::Live, last.as_ref(), 9)).unwrap();
+        let Some(end) = page.last() else { break };
+        last = Some(end.clone());
+        pages.push(page.len());
+    }
+    assert_eq!(pages, [2, 2]);
 }

@@ -47,7 +47,8 @@ use self::rows::{
 pub use self::transaction::Transaction;
 use crate::job::{JobId, StoredJob};
 use crate::store::{
-    Answer, Change, Due, Hear, Kind, Lease, List, Page, Result, Store, StoreError, Transactions,
+    Answer, Change, Due, Hear, Kind, Lease, List, PAGE_BYTES, Page, Result, Store, StoreError,
+    Transactions,
 };
 use crate::wall::{WallClock, WallTime};
 
@@ -312,7 +313,13 @@ impl Store for PostgresStore {
             (Box::new(id), Type::INT8),
             number(page.most as u64),
         ];
-        self.read("SELECT * FROM {schema}.list($1, $2, $3, $4, $5)", with)
+        // To know how long a payload is, the database does not read it.
+        let text = format!(
+            "SELECT * FROM (SELECT l.*, sum(octet_length(l.payload)) OVER (ORDER BY l.due, l.number) AS bytes \
+             FROM {{schema}}.list($1, $2, $3, $4, $5) l) l \
+             WHERE l.bytes - octet_length(l.payload) < {PAGE_BYTES} ORDER BY l.due, l.number"
+        );
+        self.read(&text, with)
     }
 
     fn count(&self, list: List) -> Result<u64> {

@@ -13,7 +13,7 @@ use redb::{
 
 use super::row::{Failure, Place, decode, encode, head, head_of_any};
 use crate::job::{JobId, StoredJob};
-use crate::store::{Due, DueJob, List, Page, StoreError};
+use crate::store::{Due, DueJob, List, PAGE_BYTES, Page, StoreError};
 use crate::wall::WallTime;
 
 type At = (u64, u64);
@@ -321,7 +321,7 @@ impl Reading {
         let first =
             page.after.map_or(Bound::Unbounded, |job| Bound::Excluded(at(job.due, job.id.number)));
         let table = self.0.open_table(table_of(page.list))?;
-        let mut jobs = Vec::new();
+        let (mut jobs, mut bytes) = (Vec::new(), 0);
         for entry in table.range::<At>((first, Bound::Unbounded))? {
             let (key, row) = entry?;
             let (time, number) = key.value();
@@ -332,11 +332,13 @@ impl Reading {
             };
             let is_other =
                 |kind| head(number, row.value()).is_ok_and(|(head, _)| head.kind != kind);
-            if jobs.len() == page.most {
+            if jobs.len() == page.most || bytes >= PAGE_BYTES {
                 break;
             }
             if !page.kind.is_some_and(is_other) {
-                jobs.push(decode(number, place, row.value())?);
+                let job = decode(number, place, row.value())?;
+                bytes += job.payload.len();
+                jobs.push(job);
             }
         }
         Ok(jobs)

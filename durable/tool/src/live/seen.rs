@@ -42,9 +42,10 @@ impl Seen {
             letters: Vec::new(),
         };
         for_each(jobs, List::Live, |job| Ok::<_, StoreError>(seen.add(job)))?;
-        for letter in jobs.list(List::Dead, None, MOST_LISTED)? {
-            seen.letters.push(letter_row(&letter));
-        }
+        for_each(jobs, List::Dead, |letter| {
+            seen.letters.push(letter_row(letter));
+            Ok::<_, StoreError>(seen.letters.len() < MOST_LISTED)
+        })?;
         Ok(seen)
     }
 
