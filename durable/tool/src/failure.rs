@@ -41,15 +41,12 @@ impl Failure {
         }
     }
 
-    /// Prints the reason, and returns the exit code. The end of a pipe is no failure.
+    /// Prints the reason, and returns the exit code.
     pub(crate) fn report(self, json: bool) -> ExitCode {
         let (code, kind) = match &self {
             Failure::InUse(_) => (3, "in_use"),
             Failure::Open(_) => (3, "open"),
             Failure::Store(_) => (4, "store"),
-            Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                return ExitCode::SUCCESS;
-            }
             Failure::Output(_) => (4, "output"),
         };
         let message = self.message();

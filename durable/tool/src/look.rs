@@ -72,7 +72,7 @@ pub(crate) fn list(jobs: &Jobs, listed: &Listed, output: &mut Output) -> Result<
             left -= 1;
             output.line(&output::row(job, now), || output::object(job))?;
         }
-        Ok(!is_cut)
+        Ok(!is_cut && !output.is_closed)
     })?;
     if is_cut {
         output.text(&format!("… and more: see --limit ({})", listed.limit))?;

@@ -10,33 +10,43 @@ use crate::time::from_now;
 /// The standard output.
 pub(crate) struct Output {
     pub(crate) is_json: bool,
+    /// Whether it is a pipe whose reader has ended. What is printed then is gone, and that is no failure.
+    pub(crate) is_closed: bool,
     out: BufWriter<Stdout>,
 }
 
 impl Output {
     pub(crate) fn new(is_json: bool) -> Output {
         let out = BufWriter::new(stdout());
-        Output { is_json, out }
+        Output { is_json, is_closed: false, out }
     }
 
     /// Prints a line: the text for people, the object for programs.
     pub(crate) fn line(&mut self, text: &str, object: impl FnOnce() -> Value) -> io::Result<()> {
-        match self.is_json {
+        let written = match self.is_json {
             true => writeln!(self.out, "{}", object()),
             false => writeln!(self.out, "{}", text.trim_end()),
-        }
+        };
+        self.check(written)
     }
 
     /// Prints a line that programs do not need.
     pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
         match self.is_json {
             true => Ok(()),
-            false => writeln!(self.out, "{}", text.trim_end()),
+            false => self.line(text, || Value::Null),
         }
     }
 
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
+        let flushed = self.out.flush();
+        self.check(flushed)
+    }
+
+    fn check(&mut self, written: io::Result<()>) -> io::Result<()> {
+        let is_closed = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+        self.is_closed |= written.as_ref().is_err_and(is_closed);
+        written.or_else(|error| if is_closed(&error) { Ok(()) } else { Err(error) })
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn watch(
         }
         output.flush()?;
         looks += 1;
-        if times.is_some_and(|times| looks >= times) {
+        if output.is_closed || times.is_some_and(|times| looks >= times) {
             return Ok(true);
         }
         thread::sleep(every);
