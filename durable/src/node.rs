@@ -27,8 +27,6 @@ use crate::window::{Aimed, Window};
 
 /// The number of dead letters that are removed at once.
 const BURIALS: usize = 32;
-/// The pause after a read that failed.
-const READ_AGAIN: Duration = Duration::from_secs(1);
 /// A difference between wall clock and engine that is taken for a step.
 const STEP: Duration = Duration::from_millis(1);
 
@@ -343,18 +341,15 @@ impl Node {
         if self.ended_fence().is_some() {
             self.tell_lease_changed();
         }
-        let now = self.now();
-        let mut loads = Vec::new();
+        let (now, mut is_loaded) = (self.now(), false);
         for lane in 0..self.lanes() {
             let wants_load = self.windows.lock()[lane].wants_load(now);
             if self.lease().is_some() && wants_load {
-                loads.push(self.load(lane));
+                self.load(lane);
+                is_loaded = true;
             }
         }
-        if loads.contains(&false) {
-            return now + READ_AGAIN;
-        }
-        if !loads.is_empty() {
+        if is_loaded && !self.windows.lock().iter().any(Window::is_unread) {
             *self.unread.lock() = None;
         }
         self.next_keep()
@@ -387,10 +382,10 @@ impl Node {
         (step > STEP).then_some(step)
     }
 
-    /// Loads the window of a lane; see its rules. Returns whether the store could be read.
-    fn load(&self, lane: usize) -> bool {
+    /// Loads the window of a lane; see its rules.
+    fn load(&self, lane: usize) {
         let Some(lease) = self.lease() else {
-            return true;
+            return;
         };
         let kinds = &self.settings.lanes.lanes[lane].kinds;
         let (before, most) = self.windows.lock()[lane].begin_load(self.now());
@@ -401,9 +396,8 @@ impl Node {
         let window = &mut self.windows.lock()[lane];
         match read {
             Ok(read) => window.end_load(&read, self.now()),
-            Err(_) => window.clear(),
+            Err(_) => window.fail_load(self.now()),
         }
-        window.horizon() > WallTime::default()
     }
 
     /// Takes note of the reason why the window could not be kept.

@@ -27,6 +27,8 @@ use crate::wall::WallTime;
 
 /// The pause before a job that the store could not carry out is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(3_600);
+/// The pause after a load that failed.
+const READ_AGAIN: Duration = Duration::from_secs(1);
 /// The pause before jobs of a kind are tried again of which as many run on all nodes as may.
 const FULL: Duration = Duration::from_millis(100);
 
@@ -60,6 +62,8 @@ pub(crate) struct Window {
     returned: usize,
     /// Until when none of its jobs is tried.
     full_until: Option<Time>,
+    /// When it may be loaded again, if the last load failed.
+    unread_until: Option<WallTime>,
 }
 
 /// A job that waits for its timer.
@@ -99,6 +103,7 @@ impl Window {
             set_aside: HashMap::new(),
             returned: 0,
             full_until: None,
+            unread_until: None,
         }
     }
 
@@ -155,9 +160,10 @@ impl Window {
     /// The armed jobs of a cut window are due by the horizon. They are therefore used up by
     /// the time at which the first missing job is due.
     pub(crate) fn wants_load(&self, now: WallTime) -> bool {
-        match self.is_cut {
-            true => self.armed.len() <= self.filled / 2,
-            false => now >= self.next_load(),
+        match self.unread_until {
+            Some(until) => now >= until,
+            None if self.is_cut => self.armed.len() <= self.filled / 2,
+            None => now >= self.next_load(),
         }
     }
 
@@ -167,8 +173,13 @@ impl Window {
         let soon = now + Duration::from_millis(1);
         match self.is_cut && !self.wants_load(now) {
             true => WallTime::MAX,
-            false => self.next_load().max(soon),
+            false => self.unread_until.unwrap_or(self.next_load()).max(soon),
         }
+    }
+
+    /// Returns whether the last load failed.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.unread_until.is_some()
     }
 
     /// Returns the time at which half of the window's time is used up.
@@ -195,6 +206,7 @@ impl Window {
 
     /// Arms the jobs that a load has read, up to the horizon, which may have fallen meanwhile.
     pub(crate) fn end_load(&mut self, read: &Due, now: WallTime) {
+        self.unread_until = None;
         if let Some(until) = read.until {
             self.cut(until);
         }
@@ -206,6 +218,12 @@ impl Window {
         if read.until.is_some() {
             self.filled = self.armed.len();
         }
+    }
+
+    /// Forgets every armed job after a load that failed.
+    pub(crate) fn fail_load(&mut self, now: WallTime) {
+        self.clear();
+        self.unread_until = Some(now + READ_AGAIN);
     }
 
     /// Takes note of a job's due time, after the commit that set it.

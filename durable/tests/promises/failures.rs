@@ -1,7 +1,7 @@
 //! A store that fails, before or after it has carried out a commit.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use redb::ReadableTable as _;
 use tickwheel_durable::{Health, RedbStore};
@@ -73,13 +73,16 @@ fn durable_14_a_window_that_cannot_be_loaded_is_a_failure() {
     assert!(matches!(jobs.status().health(), Health::Working));
 }
 
-/// What fails to load the window of this kind.
-struct UnreadKind(&'static str);
+/// What fails to load the window of this kind, and how often it did.
+struct UnreadKind(&'static str, AtomicUsize);
 
 impl Hooks for UnreadKind {
     fn before_load(&self, kinds: &[String]) -> Result<(), StoreError> {
         match kinds.iter().any(|kind| kind == self.0) {
-            true => Err(StoreError::Damaged("a page".to_owned())),
+            true => {
+                self.1.fetch_add(1, Ordering::SeqCst);
+                Err(StoreError::Damaged("a page".to_owned()))
+            }
             false => Ok(()),
         }
     }
@@ -90,7 +93,8 @@ impl Hooks for UnreadKind {
 fn durable_14_a_kind_that_cannot_be_loaded_keeps_no_other() {
     for unread in ["first", "last"] {
         let world = World::new();
-        let store = Hooked::with(world.store.clone(), UnreadKind(unread));
+        let store = Hooked::with(world.store.clone(), UnreadKind(unread, AtomicUsize::new(0)));
+        let loads = Arc::clone(&store.hooks);
         let builder = Durable::builder().handler("first", |_| ()).limit("first", 1);
         let builder = builder.handler("last", |_| ()).limit("last", 1);
         let (jobs, node) = builder.open_virtual(store, world.clock.clone()).unwrap();
@@ -100,8 +104,21 @@ fn durable_14_a_kind_that_cannot_be_loaded_keeps_no_other() {
         let left = jobs.list(List::Live, None, 9).unwrap();
         let left: Vec<_> = left.iter().map(|job| job.kind.as_str()).collect();
         assert_eq!(left, [unread]);
-        let health = jobs.status().health();
-        assert!(matches!(&health, Health::Failing(StoreError::Damaged(_))), "{health:?}");
+        let is_failing =
+            || matches!(jobs.status().health(), Health::Failing(StoreError::Damaged(_)));
+        assert!(is_failing());
+
+        // It is read again once a second, and not with each commit of other kinds.
+        let before = loads.1.load(Ordering::SeqCst);
+        let read = if unread == "first" { "last" } else { "first" };
+        for millis in 1..=100 {
+            jobs.schedule(Job::new(read, "")).unwrap();
+            node.run_until(at(90) + Duration::from_millis(20 * millis));
+            assert!(is_failing());
+        }
+        assert_eq!(world.count(List::Live), 1);
+        let loads = loads.1.load(Ordering::SeqCst) - before;
+        assert!((1..=3).contains(&loads), "{loads} loads");
     }
 }
 
