@@ -89,10 +89,8 @@ pub(crate) fn retry_all(
     output: &mut Output,
 ) -> Result<bool, Failure> {
     let mut ids = Vec::new();
-    for_each(jobs, List::Dead, |job| {
-        if kind.is_none_or(|kind| kind == job.kind) {
-            ids.push(job.id);
-        }
+    for_each(jobs, List::Dead, kind, |job| {
+        ids.push(job.id);
         Ok::<bool, StoreError>(true)
     })?;
     let is_done = retry(jobs, &ids, after, output)?;

@@ -30,15 +30,20 @@ pub(crate) struct Listed {
     limit: usize,
 }
 
-/// Calls `each` with the jobs of a list in their order, until it returns `false`.
+/// Calls `each` with the jobs of a list, of one kind or of all, in their order, until it returns
+/// `false`.
 pub(crate) fn for_each<E: From<StoreError>>(
     jobs: &Jobs,
     list: List,
+    kind: Option<&str>,
     mut each: impl FnMut(&StoredJob) -> Result<bool, E>,
 ) -> Result<(), E> {
     let mut last = None;
     loop {
-        let page = jobs.list(list, last.as_ref(), PAGE)?;
+        let page = match kind {
+            Some(kind) => jobs.list_kind(list, kind, last.as_ref(), PAGE)?,
+            None => jobs.list(list, last.as_ref(), PAGE)?,
+        };
         for job in &page {
             if !each(job)? {
                 return Ok(());
@@ -60,12 +65,9 @@ pub(crate) fn list(jobs: &Jobs, listed: &Listed, output: &mut Output) -> Result<
     let end = listed.within.map(|within| now + within);
     let (mut left, mut is_cut) = (listed.limit, false);
     output.text(&output::head())?;
-    for_each(jobs, list, |job| {
+    for_each(jobs, list, listed.kind.as_deref(), |job| {
         if end.is_some_and(|end| job.due > end) {
-            return Ok(false);
-        }
-        if listed.kind.as_ref().is_some_and(|kind| *kind != job.kind) {
-            return Ok::<bool, Failure>(true);
+            return Ok::<bool, Failure>(false);
         }
         is_cut = left == 0;
         if !is_cut {

@@ -48,7 +48,7 @@ impl Stats {
             first: None,
         };
         for list in [List::Live, List::Dead] {
-            for_each(jobs, list, |job| {
+            for_each(jobs, list, None, |job| {
                 stats.count(job);
                 Ok::<bool, StoreError>(true)
             })?;
@@ -162,7 +162,7 @@ pub(crate) fn drain(
         thread::sleep(PAUSE);
     }
     let (mut waiting, mut started) = (0, 0);
-    for_each(jobs, List::Live, |job| {
+    for_each(jobs, List::Live, None, |job| {
         match job.state {
             _ if job.due > end => return Ok(false),
             State::Started { .. } => started += 1,

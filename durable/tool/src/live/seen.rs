@@ -41,8 +41,8 @@ impl Seen {
             next: Vec::new(),
             letters: Vec::new(),
         };
-        for_each(jobs, List::Live, |job| Ok::<_, StoreError>(seen.add(job)))?;
-        for_each(jobs, List::Dead, |letter| {
+        for_each(jobs, List::Live, None, |job| Ok::<_, StoreError>(seen.add(job)))?;
+        for_each(jobs, List::Dead, None, |letter| {
             seen.letters.push(letter_row(letter));
             Ok::<_, StoreError>(seen.letters.len() < MOST_LISTED)
         })?;
