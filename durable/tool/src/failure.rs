@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use serde_json::json;
 use tickwheel_durable::StoreError;
 
+use crate::output::complain;
+
 /// The reason why a command ended early.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -50,10 +52,10 @@ impl Failure {
             Failure::Output(_) => (4, "output"),
         };
         let message = self.message();
-        match json {
-            true => eprintln!("{}", json!({"error": kind, "message": message})),
-            false => eprintln!("tickwheel-jobs: {message}"),
-        }
+        complain(&match json {
+            true => json!({"error": kind, "message": message}).to_string(),
+            false => format!("tickwheel-jobs: {message}"),
+        });
         ExitCode::from(code)
     }
 }

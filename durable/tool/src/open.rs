@@ -12,6 +12,7 @@ use tickwheel_durable::{Durable, RedbOptions, StoreError};
 
 use crate::failure::Failure;
 use crate::holder::holders;
+use crate::output::complain;
 use crate::time::rough;
 
 /// The pause between two attempts to open a store.
@@ -50,7 +51,7 @@ pub(crate) fn open_within(place: &Place, wait: Duration) -> Result<Durable, Fail
     if let Err(Failure::InUse(message)) = &opened {
         let first = message.lines().next().unwrap_or_default();
         if !wait.is_zero() {
-            eprintln!("tickwheel-jobs: {first} Waiting {} for its end.", rough(wait));
+            complain(&format!("tickwheel-jobs: {first} Waiting {} for its end.", rough(wait)));
         }
     }
     while matches!(opened, Err(Failure::InUse(_))) && begun.elapsed() < wait {

@@ -50,6 +50,11 @@ impl Output {
     }
 }
 
+/// Prints a line to the standard error, whether or not somebody reads it.
+pub(crate) fn complain(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
 /// Returns text without control characters, which could change the terminal.
 pub(crate) fn plain(text: &str) -> String {
     let shown = |c: char| match c.is_control() {

@@ -378,6 +378,17 @@ fn watch_looks_again_and_again() {
     drop(held);
 }
 
+#[test]
+fn a_reason_that_nobody_reads_keeps_its_exit_code() {
+    let world = World::new();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let held = store(&world.path);
+    let status = world.tool(&["list", "--wait", "1ms"]).stderr(writer).status().unwrap();
+    assert_eq!(status.code(), Some(3));
+    drop(held);
+}
+
 /// A wrong name creates nothing, and a foreign file is left as it is.
 #[test]
 fn a_path_that_is_no_store_is_refused() {
