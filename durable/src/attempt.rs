@@ -109,8 +109,8 @@ impl Attempt {
     /// becomes of this run.
     ///
     /// # Panics
-    /// In a [handler in a transaction](crate::Builder::handler_in_transaction): what it schedules
-    /// belongs to its [transaction](crate::Transaction::schedule). The run fails by that.
+    /// In a handler in a transaction (`Builder::handler_in_transaction`): what it schedules belongs to
+    /// its transaction (`Transaction::schedule`). The run fails by that.
     #[must_use]
     pub fn jobs(&self) -> &Jobs {
         assert!(!self.in_transaction, "this handler works in a transaction: schedule jobs in that");

@@ -1,7 +1,7 @@
 //! What holds for kinds: limits, pauses, lists; and what waits for what.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{channel, sync_channel};
+use std::sync::mpsc::channel;
 use std::thread;
 
 use super::*;
@@ -141,7 +141,7 @@ fn a_name_that_no_database_can_keep_is_refused() {
 fn asynchronous_handlers_wait_for_no_worker() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let _entered = runtime.enter();
-    let (leave, left) = sync_channel::<()>(0);
+    let (leave, left) = std::sync::mpsc::sync_channel::<()>(0);
     let (leave, sleeping) = (Mutex::new(leave), Arc::new(AtomicUsize::new(0)));
     let (entered, inside) = channel();
     let sleepers = Arc::clone(&sleeping);
