@@ -203,9 +203,10 @@ impl Builder {
         self
     }
 
-    /// Sets for how long the end of a node waits for its handlers. Until then it keeps its lease, and
-    /// the jobs that are due next wait for another node. After that it gives back its lease, and what
-    /// still runs has no outcome: its jobs run again, here or elsewhere. Defaults to 30 seconds.
+    /// Sets for how long the end of a node waits for its handlers. Until then it keeps its lease: on a file,
+    /// the other jobs wait for that; on a database, only those of the shards whose jobs still run. After that
+    /// it gives back its lease, and what still runs has no outcome: its jobs run again, here or elsewhere.
+    /// Defaults to 30 seconds.
     #[must_use]
     pub fn ends_within(mut self, limit: Duration) -> Builder {
         self.ends_within = limit.min(LONGEST);

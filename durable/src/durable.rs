@@ -181,6 +181,7 @@ impl Drop for Durable {
         inner.node.shut_down();
         inner.commits.end();
         let end = Instant::now() + self.ends_within;
+        inner.node.leave();
         let is_own = self.threads.has_current();
         #[cfg(feature = "tokio")]
         let is_own = is_own || NODE.try_with(|own| *own == Arc::as_ptr(inner).addr()) == Ok(true);

@@ -145,6 +145,13 @@ impl Node {
         self.tell_lease_changed();
     }
 
+    /// Lets other nodes have the jobs beside which none runs.
+    pub(crate) fn leave(&self) {
+        if let Some(lease) = self.lease() {
+            self.store.leave(lease);
+        }
+    }
+
     /// Ends the lease.
     pub(crate) fn give_back(&self) {
         let held = self.held.lock().lease.take();

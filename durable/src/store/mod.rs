@@ -80,6 +80,10 @@ pub trait Store: Send + Sync + 'static {
         Duration::ZERO
     }
 
+    /// Lets others have the jobs of a lease, but for shards of which one runs. Those start no more
+    /// either, and the lease goes on. Defaults to nothing.
+    fn leave(&self, _: Lease) {}
+
     /// Ends a lease, so that others need not wait for its end. Defaults to nothing.
     fn give_back(&self, _: Lease) {}
 

@@ -309,6 +309,35 @@ fn a_node_that_is_closed_gives_back_its_lease() {
     assert_eq!(shares(&schema).into_iter().collect::<Vec<_>>(), [("stays".to_owned(), 16)]);
 }
 
+/// It keeps the one shard of which a job runs, and its handler has its outcome.
+#[test]
+fn durable_03_a_node_that_ends_leaves_the_shards_of_which_nothing_runs() {
+    let Some(schema) = Schema::new() else { return };
+    let ledger = Ledger::default();
+    let (enter, entered) = std::sync::mpsc::channel();
+    let (leave, left) = std::sync::mpsc::channel::<()>();
+    let left = Mutex::new(left);
+    let builder = Durable::builder().owner("goes").lease(HOUR).ends_within(HOUR);
+    let builder = builder.handler("note", move |_| {
+        enter.send(()).unwrap();
+        left.lock().unwrap().recv().unwrap();
+    });
+    let goes = builder.open(schema.open()).unwrap();
+    goes.schedule(note("long")).unwrap();
+    entered.recv_timeout(SECOND * 60).unwrap();
+    let stays = ledger.builder("stays").lease(HOUR).open(schema.open()).unwrap();
+    let end = thread::spawn(move || drop(goes));
+    until("all shards but one", || shares(&schema).values().eq(&[1, 15]));
+    schedule(&stays, &names(40));
+    until("the end of the jobs of its shards", || ledger.jobs().len() >= 37);
+    assert!(!end.is_finished());
+    leave.send(()).unwrap();
+    end.join().unwrap();
+    until("the end of all jobs", || stays.count(List::Live).unwrap() == 0);
+    assert_eq!(ledger.jobs().len(), 40);
+    until("the last shard", || shares(&schema).values().eq(&[16]));
+}
+
 /// Without its lease, the outcome of the handler would be refused.
 #[test]
 fn durable_02_a_handler_that_drops_its_own_node_is_done() {

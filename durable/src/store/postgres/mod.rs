@@ -57,6 +57,17 @@ const SHORTEST: Duration = Duration::from_secs(1);
 /// The longest wait of a node that is closed.
 const GIVE_BACK: Duration = Duration::from_secs(5);
 
+/// Takes the kinds from a lease, so that it gets no more shards, and gives up those of which nothing
+/// runs. The lock waits for commits that start jobs; later ones find no shard.
+const LEAVE: &str = "DO $$ BEGIN
+    PERFORM set_config('enable_seqscan', 'off', true) FROM {schema}.tickwheel_durable FOR UPDATE;
+    PERFORM 1 FROM {schema}.leases l WHERE l.fence = {fence} FOR UPDATE;
+    UPDATE {schema}.leases l SET kinds = '{}' WHERE l.fence = {fence};
+    UPDATE {schema}.shards s SET fence = 0, leaving = false WHERE s.fence = {fence} AND NOT EXISTS (
+        SELECT 1 FROM {schema}.jobs j WHERE j.shard = s.shard AND j.fence = {fence} AND j.fence <> 0);
+    NOTIFY tickwheel_{schema}, 'members';
+END $$";
+
 /// A store in a PostgreSQL database, for several nodes.
 ///
 /// Each node has a `PostgresStore` of its own, in the same process or on other machines, and all
@@ -202,6 +213,11 @@ impl Store for PostgresStore {
             self.balance(lease.fence)?;
         }
         Ok(true)
+    }
+
+    fn leave(&self, lease: Lease) {
+        let text = LEAVE.replace("{fence}", &lease.fence.to_string());
+        let _ = self.ask_within(GIVE_BACK, &self.leases, &text, Vec::new(), true);
     }
 
     fn give_back(&self, lease: Lease) {
