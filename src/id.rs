@@ -264,8 +264,8 @@ impl fmt::Display for WheelNumber {
 
 // For the feature `serde`: an id as the number that it converts to.
 //
-// Text formats get the number as a string. JSON readers round large numbers, and
-// serde itself cannot buffer a `u128`, as tagged enums and flattened structs need.
+// It is a string in binary formats too: JSON readers round large numbers, and serde
+// cannot buffer a `u128`, as tagged enums and flattened structs need in any format.
 #[cfg(feature = "serde")]
 mod serialize {
     use core::fmt;
@@ -276,17 +276,11 @@ mod serialize {
 
     use super::TimerId;
 
-    /// The number of [`u128::from`]: in decimal in a string if the format is human-readable,
-    /// as a `u128` otherwise.
+    /// The number of [`u128::from`], in decimal in a string.
     #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
     impl Serialize for TimerId {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            let number = u128::from(*self);
-            if serializer.is_human_readable() {
-                serializer.collect_str(&number)
-            } else {
-                serializer.serialize_u128(number)
-            }
+            serializer.collect_str(&u128::from(*self))
         }
     }
 
@@ -294,11 +288,7 @@ mod serialize {
     #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
     impl<'de> Deserialize<'de> for TimerId {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<TimerId, D::Error> {
-            if deserializer.is_human_readable() {
-                return deserializer.deserialize_str(Decimal);
-            }
-            let number = u128::deserialize(deserializer)?;
-            TimerId::try_from(number).map_err(D::Error::custom)
+            deserializer.deserialize_str(Decimal)
         }
     }
 
