@@ -36,7 +36,7 @@ pub trait Parker: Default {
 
 /// A condition variable with its mutex.
 #[cfg_attr(not(any(loom, shuttle)), allow(dead_code))]
-#[derive(Default)]
+#[derive(Default, Debug)]
 pub struct CondvarParker {
     mutex: Mutex<()>,
     woken: Condvar,

@@ -54,7 +54,7 @@ const REQUESTED: u32 = 1;
 const PARKED: u32 = 2;
 
 /// The lock without its value.
-#[derive(Default)]
+#[derive(Default, Debug)]
 pub struct RawLock<P> {
     taken: AtomicBool,
     /// `{ PARKED, REQUESTED }`. Waiters sleep on this word.
