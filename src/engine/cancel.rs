@@ -46,6 +46,17 @@ impl<T> Core<T> {
         answers.extend(ids.iter().map(cancel));
         self.release(held);
     }
+
+    /// Blocks until no worker has a firing of the timer and, unless that may need the
+    /// calling thread itself, its task has been told of the end.
+    fn wait_for_return(&self, id: TimerId) {
+        let Some(cell) = self.cell_of(id) else { return };
+        let is_ours = |doing| matches!(doing, Doing::Task(id) if self.cell_of(id).is_some());
+        let is_worker = is_in_middle_of(is_ours);
+        let to_be_told = self.workers.wanted() > 0 && !is_worker;
+        let returned = || !cell.lock().await_return(id, to_be_told);
+        self.waiters.wait_until(returned, || None);
+    }
 }
 
 impl<T> Engine<T> {

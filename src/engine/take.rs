@@ -1,9 +1,9 @@
-//! Expired timers, which workers take, and firings, which workers return.
+//! Expired timers, which workers take, and firings, which workers return. And waiting for
+//! the workers.
 
 use std::time::Duration;
 
 use crate::engine::hub::{Bell, Doorbell};
-use crate::engine::threads::{Doing, is_in_middle_of};
 use crate::engine::{Core, Held, ShardCell};
 use crate::id::TimerId;
 use crate::shard::{Claimed, Outcome, Shard};
@@ -183,17 +183,6 @@ impl<T> Core<T> {
     pub(crate) fn is_cancelled(&self, id: TimerId, number: u64) -> bool {
         let cell = self.cell_of(id);
         cell.is_some_and(|cell| cell.lock().is_cancelled(id, number))
-    }
-
-    /// Blocks until no worker has a firing of the timer and, unless that may need the
-    /// calling thread itself, its task has been told of the end.
-    pub(crate) fn wait_for_return(&self, id: TimerId) {
-        let Some(cell) = self.cell_of(id) else { return };
-        let is_ours = |doing| matches!(doing, Doing::Task(id) if self.cell_of(id).is_some());
-        let is_worker = is_in_middle_of(is_ours);
-        let to_be_told = self.workers.wanted() > 0 && !is_worker;
-        let returned = || !cell.lock().await_return(id, to_be_told);
-        self.waiters.wait_until(returned, || None);
     }
 
     /// Returns the number of expired timers of a queue that are waiting to be taken.

@@ -1,4 +1,5 @@
-//! Records: periods, counts, reports and tasks, which only some timers have.
+//! Records: periods, counts, reports and tasks, which only some timers have. And when a
+//! repeating timer fires next.
 
 use crate::rounding::TickLength;
 use crate::tick::Tick;

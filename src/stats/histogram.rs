@@ -1,4 +1,4 @@
-//! How often a time was how long.
+//! How often a time was how long, in buckets that double.
 
 use core::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Running tasks: in threads of the engine's own, or in the caller's loop.
+//! Running tasks, in threads of the engine's own or in the caller's loop, and what becomes of
+//! one that panics.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
