@@ -159,7 +159,7 @@ impl<T> Engine<T> {
     #[must_use]
     pub fn queue(&self, index: usize) -> Queue<T> {
         let queues = self.core().queues();
-        assert!(index < queues, "no queue {index}: this engine has {queues}");
+        assert!(index < queues, "no queue {index}: this engine has {queues} (`Builder::queues`)");
         Queue::new(self.shared(), index)
     }
 

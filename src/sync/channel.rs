@@ -277,3 +277,5 @@ impl<T> Channel<T> {
         self.wake(calls);
     }
 }
+
+debug!(it: [T] Channel<T> => "Channel" { is_closed: it.is_closed() });
