@@ -1,6 +1,6 @@
 //! Walking through an engine's timers while other threads use it, in bounded holds of one
-//! shard's lock after the other: live timers, those of a name, the earliest deadline, inspection, and
-//! freeing memory. And counts over all shards.
+//! shard's lock after the other: live timers, those of a name, the earliest deadline,
+//! inspection, and freeing memory. And counts over all shards.
 
 use core::time::Duration;
 use std::collections::VecDeque;
