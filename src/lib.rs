@@ -123,8 +123,6 @@ mod tick;
 pub mod wheel;
 
 #[cfg(feature = "std")]
-mod caught;
-#[cfg(feature = "std")]
 mod clock;
 #[cfg(feature = "std")]
 mod drive;

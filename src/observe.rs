@@ -15,6 +15,8 @@
 
 use std::any::Any;
 use std::fmt::Display;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use crate::id::{TimerId, WheelNumber};
@@ -108,4 +110,16 @@ pub(crate) fn lent_to_a_panic(engine: Subject<'_>, id: TimerId, timer: Option<&s
 fn message(thrown: &(dyn Any + Send)) -> Option<&str> {
     let text = thrown.downcast_ref::<&str>().copied();
     text.or_else(|| thrown.downcast_ref::<String>().map(String::as_str))
+}
+
+/// Reports a panic with `report`, and drops its payload. Both run foreign code, which may
+/// panic again. The payload of that second panic is leaked, because dropping it could
+/// panic without end. The two are caught separately, because a drop that panics while
+/// another panic unwinds ends the process.
+pub(crate) fn dispose(thrown: Box<dyn Any + Send>, report: impl FnOnce(&(dyn Any + Send))) {
+    let reported = catch_unwind(AssertUnwindSafe(|| report(&*thrown)));
+    let dropped = catch_unwind(AssertUnwindSafe(|| drop(thrown)));
+    for result in [reported, dropped] {
+        result.unwrap_or_else(mem::forget);
+    }
 }

@@ -4,10 +4,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::engine::{Core, Held, ShardCell};
+use crate::observe;
 use crate::sync::{IS_MODEL, Ordering};
 use crate::tick::Tick;
 use crate::timeline::Time;
-use crate::{caught, observe};
 
 /// The number of entries that the ticker touches between two checks for urgent waiters,
 /// for whom it releases the shard. Small, because a caller that is scheduling has to
@@ -212,7 +212,7 @@ impl<T> Core<T> {
         let Some(sink) = self.sink else { return };
         if let Err(thrown) = catch_unwind(AssertUnwindSafe(|| sink(payload))) {
             self.count_panic();
-            caught::dispose(thrown, |thrown| observe::waker_panicked(self.subject(), thrown));
+            observe::dispose(thrown, |thrown| observe::waker_panicked(self.subject(), thrown));
         }
     }
 }

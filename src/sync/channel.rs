@@ -33,7 +33,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
-use crate::caught;
+use crate::observe;
 use crate::sync::primitives::{
     AtomicBool, AtomicU64, AtomicUsize, Condvar, IS_MODEL, Mutex, Ordering, fence, lock, wait,
     wait_for,
@@ -156,7 +156,7 @@ impl<T> Channel<T> {
     fn shield(&self, foreign: impl FnOnce()) {
         if let Err(thrown) = catch_unwind(AssertUnwindSafe(foreign)) {
             self.panics.fetch_add(1, Ordering::Relaxed);
-            caught::dispose(thrown, |_| ());
+            observe::dispose(thrown, |_| ());
         }
     }
 

@@ -16,7 +16,7 @@ use crate::sync::thread::ThreadId;
 use crate::sync::{Arc, IS_MODEL, Ordering, Wait};
 use crate::tasks::{Firing, Task};
 use crate::wheel::Advance;
-use crate::{caught, observe, sync};
+use crate::{observe, sync};
 
 /// Starts a worker.
 pub(super) fn start(engine: &Engine<Task>, number: usize) -> io::Result<ThreadId> {
@@ -40,7 +40,7 @@ fn work_on(queue: Queue<Task>, workers: &Workers) {
     }
     while let Err(thrown) = catch_unwind(AssertUnwindSafe(|| work(&queue, workers))) {
         let subject = queue.core().subject();
-        caught::dispose(thrown, |thrown| observe::worker_panicked(subject, thrown));
+        observe::dispose(thrown, |thrown| observe::worker_panicked(subject, thrown));
         queue.core().outlive_a_panic();
     }
 }
@@ -136,7 +136,7 @@ fn count_panic(
         return;
     }
     for thrown in thrown {
-        caught::dispose(thrown, |thrown| {
+        observe::dispose(thrown, |thrown| {
             let subject = queue.core().subject();
             observe::panicked(subject, id, name, thrown);
         });
