@@ -1,4 +1,5 @@
-//! The time line of an engine, and its division into ticks.
+//! The time line of an engine, and the ways to name a time on it. The clocks read it and turn
+//! an `Instant` into a `Time` (`clock`); `rounding.rs` divides it into ticks.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub, SubAssign};

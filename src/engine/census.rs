@@ -9,7 +9,7 @@ use crate::sync::thread::{self, ThreadId};
 pub(crate) struct Census(Waiters<Crew>);
 
 struct Crew {
-    queues: Vec<Staff>,
+    queues: Vec<QueueWorkers>,
     busy: usize,
     /// The threads of the busy workers, where they are known.
     busy_threads: Vec<ThreadId>,
@@ -17,7 +17,7 @@ struct Crew {
 
 /// The workers of one queue.
 #[derive(Clone, Copy, Default)]
-struct Staff {
+struct QueueWorkers {
     present: usize,
     /// The number of workers that have ever come.
     joined: usize,
@@ -35,7 +35,7 @@ const WAITS_FOR_ITSELF: &str = "the calling thread is a worker of this engine an
 impl Census {
     pub(super) fn new(queues: usize) -> Census {
         Census(Waiters::new(Crew {
-            queues: vec![Staff::default(); queues],
+            queues: vec![QueueWorkers::default(); queues],
             busy: 0,
             busy_threads: Vec::new(),
         }))
@@ -143,7 +143,7 @@ impl Crew {
     fn missing(&self) -> Option<String> {
         let mut queues = self.queues.iter().enumerate();
         let (queue, staff) = queues.find(|(_, staff)| staff.joined < staff.expected)?;
-        let Staff { joined, expected, .. } = staff;
+        let QueueWorkers { joined, expected, .. } = staff;
         Some(format!(
             "queue {queue} has had {joined} of {expected} expected workers: start them, and let \
              each wait in `recv`"

@@ -6,10 +6,10 @@ mod schedule;
 
 mod cancel;
 mod census;
-pub(crate) mod end;
 pub(crate) mod expire;
 mod fairness;
 pub(crate) mod hub;
+pub(crate) mod shutdown;
 mod take;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod tests;

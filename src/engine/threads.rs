@@ -1,6 +1,7 @@
-//! What a thread knows of itself: its shard, and what it is in the middle of.
+//! What a thread knows of itself: its number, and what it is in the middle of.
 //!
-//! A thread's shard is always the same one, shared with as few other threads as possible.
+//! The number says which shard is the thread's (`Core::hold_own`). That is always the same one,
+//! shared with as few other threads as possible.
 //! Threads get numbers in the order of their first call. A thread that ends leaves its
 //! number to a new one; otherwise short-lived threads would crowd into one shard.
 

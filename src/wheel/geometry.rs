@@ -1,4 +1,5 @@
-//! The level and the slot that a deadline belongs to.
+//! The level and the slot that a deadline belongs to, and the tick on which timers with a
+//! tolerance meet.
 //!
 //! Level k has slots of `size^k` ticks. Placement is aligned: a deadline goes to
 //! the level of the highest digit, in base `size`, in which it differs from now.

@@ -36,10 +36,10 @@ mod entries;
 mod geometry;
 mod hosted;
 mod inspect;
-mod iter;
 mod keyed;
 mod link;
 mod slots;
+mod walk;
 
 // Compiled in here because it calls the crate's own methods, as a shard does.
 #[cfg(test)]
@@ -52,15 +52,15 @@ pub use advance::{Advance, Expired};
 pub use entries::ReserveError;
 pub use geometry::{Geometry, InvalidGeometry};
 pub use inspect::{Level, Slot};
-pub use iter::Iter;
 pub use keyed::{DuplicateKey, KeyedExpired, KeyedWheel};
+pub use walk::Iter;
 
 #[cfg(any(feature = "std", test))]
 pub(crate) use advance::Step;
 pub(crate) use entries::{EntryIndex, Stamp, Tag};
 // For shards alone.
 #[cfg(feature = "std")]
-pub(crate) use iter::{Cursor, OverBudget};
+pub(crate) use walk::{Cursor, OverBudget};
 
 use crate::id::{TimerId, WheelNumber};
 use crate::tick::Tick;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::engine::Engine;
-use crate::engine::end::{GRACE, grace};
+use crate::engine::shutdown::{GRACE, grace};
 use crate::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER};
 use crate::tick::Tick;
 use crate::timer::Timer;
