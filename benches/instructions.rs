@@ -55,7 +55,7 @@ const CALLS: [Call; 24] = [
     Call {
         name: "engine: schedule, expire and take",
         // There are four timers per tick, and an advance visits every shard.
-        instructions: 1_148,
+        instructions: 1_106,
         run: engine_take,
     },
     Call { name: "engine: the same, many at a time", instructions: 894, run: engine_take_many },
@@ -64,7 +64,7 @@ const CALLS: [Call; 24] = [
     Call {
         name: "task: schedule, expire and run",
         // A thousand tasks are due at each tick.
-        instructions: 935,
+        instructions: 891,
         run: task_run,
     },
     Call { name: "named task: cancel and schedule", instructions: 1_434, run: named_task_pair },

@@ -22,18 +22,18 @@ pub enum ClockSource {
     BootTime,
 }
 
+/// Small, because every expired timer contains a copy.
 #[derive(Clone, Copy)]
 pub(crate) struct SystemClock {
     source: ClockSource,
+    /// Whether this clock measures instants and [`nanos_between`] knows them.
+    has_numbers: bool,
     /// The nanoseconds in which `origin` was read, beginning at `instant`. Two clocks
     /// cannot be read at once, and this is how far their readings may be apart.
     spread: u32,
     /// The reading of the system's clock at the start.
     origin: u64,
     instant: Instant,
-    /// The number of `instant`, if this clock measures instants and they have
-    /// numbers.
-    first: Option<u64>,
 }
 
 /// The number of times that the clocks are read for a small spread. A thread that is
@@ -45,16 +45,16 @@ impl SystemClock {
         let readings = (0..READINGS).map(|_| SystemClock::read(source));
         let best = readings.min_by_key(|clock| clock.spread);
         let best = best.expect("there are several readings");
-        let has_first = best.measures_instants() && has_numbers(best.instant);
-        let first = number(best.instant).filter(|_| has_first);
-        SystemClock { first, ..best }
+        let has_numbers = best.measures_instants() && has_numbers(best.instant);
+        SystemClock { has_numbers, ..best }
     }
 
     fn read(source: ClockSource) -> SystemClock {
         let instant = Instant::now();
         let origin = raw_nanos(source, instant);
         let spread = u32::try_from(nanos(instant.elapsed()));
-        SystemClock { source, spread: spread.unwrap_or(u32::MAX), origin, instant, first: None }
+        let spread = spread.unwrap_or(u32::MAX);
+        SystemClock { source, has_numbers: false, spread, origin, instant }
     }
 
     pub(crate) fn name(&self) -> &'static str {
@@ -84,8 +84,8 @@ impl SystemClock {
     pub(crate) fn time_of(&self, instant: Instant) -> Option<Time> {
         // `self.instant` was read a moment before `origin`. The result is
         // therefore a moment late, but never early.
-        match self.first.zip(number(instant)) {
-            Some((first, number)) => Some(Time::from_nanos(number.saturating_sub(first))),
+        match nanos_between(self.instant, instant).filter(|_| self.has_numbers) {
+            Some(nanos) => Some(Time::from_nanos(nanos)),
             None => self.time_by_difference(instant),
         }
     }
@@ -165,24 +165,26 @@ fn raw_nanos(_: ClockSource, since: Instant) -> u64 {
 
 const PER_SECOND: u64 = 1_000_000_000;
 
-/// Returns the nanoseconds of an instant since an unknown origin, the same for all
-/// instants. Returns `None` if the number does not fit, or if the fields are not the
-/// expected ones.
+/// Returns the nanoseconds from one instant to another. Returns `None` if it is earlier, if the
+/// number does not fit, or if the fields are not the expected ones.
 #[inline]
-fn number(instant: Instant) -> Option<u64> {
-    let mut fields = Fields::default();
-    instant.hash(&mut fields);
-    let seconds = u64::try_from(fields.seconds?).ok()?;
-    let nanos = u64::from(fields.nanos.filter(|_| !fields.unexpected)?);
-    seconds.checked_mul(PER_SECOND)?.checked_add(nanos)
+fn nanos_between(from: Instant, to: Instant) -> Option<u64> {
+    let [from, to] = [from, to].map(|instant| {
+        let mut fields = Fields::default();
+        instant.hash(&mut fields);
+        fields.seconds.zip(fields.nanos).filter(|_| !fields.unexpected)
+    });
+    let ((from, from_nanos), (to, to_nanos)) = from.zip(to)?;
+    let seconds = u64::try_from(to.checked_sub(from)?).ok()?;
+    let nanos = seconds.checked_mul(PER_SECOND)?.checked_add(to_nanos.into())?;
+    nanos.checked_sub(from_nanos.into())
 }
 
 /// Returns whether the numbers of instants are as far apart as the instants.
 fn has_numbers(instant: Instant) -> bool {
-    let number_after = |delay| instant.checked_add(delay).and_then(number);
     let agrees = |&nanos: &u64| {
-        let after = number_after(Duration::from_nanos(nanos));
-        after.is_some() && after == number(instant).map(|number| number + nanos)
+        let after = instant.checked_add(Duration::from_nanos(nanos));
+        after.and_then(|after| nanos_between(instant, after)) == Some(nanos)
     };
     let powers = (0..55).map(|power| 1 << power);
     let around = [PER_SECOND - 1, PER_SECOND, PER_SECOND + 1];
@@ -240,9 +242,7 @@ mod tests {
         fn numbers_are_as_far_apart_as_their_instants(nanos in 0..u64::MAX / 2, shift in 0..63u32) {
             let now = Instant::now();
             let later = now + Duration::from_nanos(nanos >> shift);
-            let numbers = number(later).zip(number(now));
-            let apart = numbers.map(|(later, now)| later - now);
-            prop_assert_eq!(apart, Some(nanos >> shift));
+            prop_assert_eq!(nanos_between(now, later), Some(nanos >> shift));
         }
     }
 
@@ -256,10 +256,9 @@ mod tests {
         let now = Instant::now();
         let far = [600, 1_000_000].map(|years| Duration::from_secs(years * 365 * 24 * 3_600));
         for instant in far.map(|far| now.checked_add(far).expect("it is a valid instant")) {
-            assert_eq!(number(instant), None);
+            assert_eq!(nanos_between(now, instant), None);
+            assert_eq!(nanos_between(instant, now), None);
         }
-        let before_all = now.checked_sub(far[0]);
-        assert_eq!(before_all.and_then(number), None);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::engine::{Core, Held, ShardCell};
 use crate::id::TimerId;
 use crate::shard::{Claimed, Outcome, Shard};
 use crate::sync::IS_MODEL;
-use crate::timeline::When;
+use crate::timeline::{Time, When};
 use crate::timer::Refusal;
 
 /// The number of timers that a worker takes in one hold of a shard's lock, at most. A
@@ -32,59 +32,22 @@ impl Drop for Answered<'_> {
 }
 
 impl<T> Core<T> {
-    /// Takes an expired timer from one shard.
+    /// Takes from one shard with `take`, which stores what it takes where that is to stay.
+    /// Returns whether the shard has more. If so, rings the caller's bell again; otherwise,
+    /// drops it.
     #[inline]
-    pub(crate) fn take_timer(
+    pub(crate) fn take_from(
         &self,
         shard: usize,
         queue: usize,
         bell: Option<Bell>,
-    ) -> (Option<Claimed<T>>, bool) {
-        self.take_from(shard, queue, bell, |shard| {
-            if self.measures_work { self.claim_now(shard, queue) } else { shard.claim(queue, None) }
-        })
-    }
-
-    /// Takes expired timers from one shard in one hold of its lock, and appends up to
-    /// `most` payloads. Returns the firing at which it stopped, if that only lends its
-    /// payload. The caller has made room for the payloads.
-    pub(crate) fn take_many(
-        &self,
-        shard: usize,
-        queue: usize,
-        bell: Option<Bell>,
-        payloads: &mut Vec<T>,
-        most: usize,
-    ) -> (Option<Claimed<T>>, bool) {
-        let most = most.min(TAKES_PER_HOLD);
-        self.take_from(shard, queue, bell, |shard| {
-            let now = self.measures_work.then(|| self.clock.now());
-            shard.claim_many(queue, most, now, payloads)
-        })
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn claim_now(&self, shard: &mut Shard<T>, queue: usize) -> Option<Claimed<T>> {
-        shard.claim(queue, Some(self.clock.now()))
-    }
-
-    /// Takes an expired timer or a report from one shard with `take`. Also
-    /// returns whether the shard has more. If so, rings the caller's bell again;
-    /// otherwise, drops it.
-    #[inline]
-    pub(crate) fn take_from<C>(
-        &self,
-        shard: usize,
-        queue: usize,
-        bell: Option<Bell>,
-        take: impl FnOnce(&mut Shard<T>) -> Option<C>,
-    ) -> (Option<C>, bool) {
+        take: impl FnOnce(&mut Shard<T>),
+    ) -> bool {
         let cell = &self.shards[shard];
         let mut answered = Answered { doorbell: &self.doorbells[queue], bell };
         let shard = cell.lock_low_priority();
         let mut held = Held { cell, shard };
-        let taken = take(&mut held.shard);
+        take(&mut held.shard);
         let ready = &mut held.shard.ready[queue];
         let more = ready.len() > 0;
         if answered.bell.is_some() && !more {
@@ -94,7 +57,13 @@ impl<T> Core<T> {
         if let (Some(bell), true) = (answered.bell.take(), more) {
             self.doorbells[queue].send(bell);
         }
-        (taken, more)
+        more
+    }
+
+    /// Reads the clock if takes are measured.
+    #[inline]
+    pub(crate) fn time_of_take(&self) -> Option<Time> {
+        self.measures_work.then(|| self.clock.now())
     }
 
     /// Lets threads go on that may wait for what a worker did when it panicked.
@@ -124,17 +93,18 @@ impl<T> Core<T> {
         done: TimerId,
         shard: usize,
         queue: usize,
-    ) -> (Option<Claimed<T>>, bool) {
+        give: impl FnOnce(Claimed<T>),
+    ) -> bool {
         let (now, mut awaited) = (self.clock.now(), false);
-        let taken = self.take_from(shard, queue, None, |shard| {
+        let more = self.take_from(shard, queue, None, |shard| {
             let given = shard.return_firing(done, None, Outcome::Returned, now);
             awaited = given.awaited;
-            shard.claim(queue, self.measures_work.then_some(now))
+            shard.claim(queue, self.measures_work.then_some(now), give);
         });
         if awaited {
             self.waiters.notify();
         }
-        taken
+        more
     }
 
     /// Whether this timer is one of a shard's.

@@ -27,6 +27,7 @@ impl<T, R: Received<T>, Q: BorrowMut<Queue<T, R>>> Waiting<T, R, Q> {
         // A virtual clock doesn't know when a task is polled.
         queue.worker.leave(&queue.core.census, queue.index);
         let doorbell = queue.core.doorbell(queue.index);
+        let mut received = Err(RecvError::Empty);
         Poll::Ready(loop {
             let lead = match queue.hinted() {
                 Some(lead) => lead,
@@ -35,8 +36,9 @@ impl<T, R: Received<T>, Q: BorrowMut<Queue<T, R>>> Waiting<T, R, Q> {
                     None => break queue.receive_last(),
                 },
             };
-            if let Some(received) = R::claim(queue, lead) {
-                break Ok(received);
+            R::claim(queue, lead, &mut received);
+            if received.is_ok() {
+                break received;
             }
         })
     }

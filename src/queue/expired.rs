@@ -28,6 +28,10 @@ pub struct Expired<T> {
     obligation: Option<Obligation<T>>,
 }
 
+// Up to this size, a copy needs no call.
+#[cfg(not(any(loom, shuttle)))]
+const _: () = assert!(size_of::<Expired<u64>>() <= 128);
+
 /// To whom a worker returns a lent payload.
 struct Obligation<T> {
     core: Arc<SharedCore<T>>,

@@ -117,36 +117,37 @@ pub struct Lead {
 /// What a queue hands out: [`Expired`] timers, or reports on [`Closed`] ones. Other crates
 /// can't implement it.
 pub trait Received<T>: Sized {
+    /// Takes one from a shard and stores it in `into`, if the shard has one. Returned, it would
+    /// be copied on every floor.
     #[doc(hidden)]
-    fn claim<R>(queue: &Queue<T, R>, lead: Lead) -> Option<Self>;
+    fn claim<R>(queue: &Queue<T, R>, lead: Lead, into: &mut Result<Self, RecvError>);
 }
 
 impl<T> Received<T> for Expired<T> {
-    #[inline(always)]
-    fn claim<R>(queue: &Queue<T, R>, lead: Lead) -> Option<Expired<T>> {
-        let claimed = Claimed::claim(queue, lead)?;
-        Some(Expired::new(claimed, &queue.core))
+    #[inline]
+    fn claim<R>(queue: &Queue<T, R>, lead: Lead, into: &mut Result<Expired<T>, RecvError>) {
+        let core = &queue.core;
+        let give = |claimed| *into = Ok(Expired::new(claimed, core));
+        queue.take(lead, |shard| shard.claim(queue.index, core.time_of_take(), give));
     }
 }
 
 /// For a caller that returns a lent payload itself.
 impl<T> Received<T> for Claimed<T> {
     #[inline]
-    fn claim<R>(queue: &Queue<T, R>, lead: Lead) -> Option<Claimed<T>> {
-        let Lead { shard, turns, bell } = lead;
-        let (claimed, more) = queue.core.take_timer(shard, queue.index, bell);
-        queue.note_take(shard, turns - 1, more);
-        claimed
+    fn claim<R>(queue: &Queue<T, R>, lead: Lead, into: &mut Result<Claimed<T>, RecvError>) {
+        let give = |claimed| *into = Ok(claimed);
+        queue.take(lead, |shard| shard.claim(queue.index, queue.core.time_of_take(), give));
     }
 }
 
 impl<T> Received<T> for Closed<T> {
-    fn claim<R>(queue: &Queue<T, R>, lead: Lead) -> Option<Closed<T>> {
-        let Lead { shard, turns, bell } = lead;
-        let (core, reports) = (&queue.core, queue.index);
-        let (closed, more) = core.take_from(shard, reports, bell, Shard::claim_report);
-        queue.note_take(shard, turns - 1, more);
-        closed
+    fn claim<R>(queue: &Queue<T, R>, lead: Lead, into: &mut Result<Closed<T>, RecvError>) {
+        queue.take(lead, |shard| {
+            if let Some(closed) = shard.claim_report() {
+                *into = Ok(closed);
+            }
+        });
     }
 }
 
@@ -219,6 +220,14 @@ impl<T, R> Queue<T, R> {
         }
     }
 
+    /// Takes one timer or report with `take`.
+    #[inline]
+    fn take(&self, lead: Lead, take: impl FnOnce(&mut Shard<T>)) {
+        let Lead { shard, turns, bell } = lead;
+        let more = self.core.take_from(shard, self.index, bell, take);
+        self.note_take(shard, turns - 1, more);
+    }
+
     /// Returns the shard of the last call while it has more timers and turns are left.
     /// Meanwhile, the bell is in the channel for other workers.
     #[inline]
@@ -244,6 +253,7 @@ impl<T, R> Queue<T, R> {
 
     #[inline]
     pub(crate) fn receive<C: Received<T>>(&self, wait: Wait<'_>) -> Result<C, RecvError> {
+        let mut received = Err(RecvError::Empty);
         loop {
             let lead = match self.hinted() {
                 Some(lead) => lead,
@@ -252,11 +262,9 @@ impl<T, R> Queue<T, R> {
                     None => return self.receive_last(),
                 },
             };
-            if let Some(received) = C::claim(self, lead) {
-                return Ok(received);
-            }
-            if wait.is_over() {
-                return Err(RecvError::Empty);
+            C::claim(self, lead, &mut received);
+            if received.is_ok() || wait.is_over() {
+                return received;
             }
         }
     }
@@ -268,19 +276,22 @@ impl<T, R> Queue<T, R> {
         if !self.core.doorbell(self.index).is_closed() {
             return Err(RecvError::Empty);
         }
-        let claim = |shard| C::claim(self, Lead::to(shard));
-        let last = (0..self.core.shard_count()).find_map(claim);
-        if last.is_none() && self.worker.has_joined() {
+        let mut last = Err(RecvError::ShutDown);
+        let is_left = (0..self.core.shard_count()).any(|shard| {
+            C::claim(self, Lead::to(shard), &mut last);
+            last.is_ok()
+        });
+        if !is_left && self.worker.has_joined() {
             // A virtual clock does not wait for it, because it need not wait again.
             self.worker.set_idle(&self.core.census, self.index);
         }
-        last.ok_or(RecvError::ShutDown)
+        last
     }
 }
 
 impl Lead {
     #[inline]
-    fn to(shard: usize) -> Lead {
+    pub(crate) fn to(shard: usize) -> Lead {
         Lead { shard, turns: TURNS_PER_SHARD, bell: None }
     }
 
@@ -477,11 +488,18 @@ impl<T> Queue<T> {
 
     /// Takes payloads from one shard in one hold of its lock. Returns the firing at which
     /// it stopped, if any.
-    fn claim_many(&self, lead: Lead, payloads: &mut Vec<T>, most: usize) -> Option<Expired<T>> {
+    pub(crate) fn claim_many(
+        &self,
+        lead: Lead,
+        payloads: &mut Vec<T>,
+        most: usize,
+    ) -> Option<Expired<T>> {
         let Lead { shard, turns, bell } = lead;
         let before = payloads.len();
-        let most = most.min(turns as usize);
-        let (lent, more) = self.core.take_many(shard, self.index, bell, payloads, most);
+        let (most, mut lent) = (most.min(turns as usize).min(TAKES_PER_HOLD), None);
+        let more = self.core.take_from(shard, self.index, bell, |shard| {
+            lent = shard.claim_many(self.index, most, self.core.time_of_take(), payloads);
+        });
         let taken = payloads.len() - before + usize::from(lent.is_some());
         self.note_take(shard, turns - taken as u32, more);
         lent.map(|lent| Expired::new(lent, &self.core))
@@ -496,10 +514,12 @@ impl<T> Queue<T> {
     ) -> Result<Claimed<T>, RecvError> {
         match self.hint.take() {
             Some((shard, turns)) if self.core.is_in(done, shard) => {
-                let (claimed, more) = self.core.return_and_take(done, shard, self.index);
+                let mut claimed = Err(RecvError::Empty);
+                let give = |it| claimed = Ok(it);
+                let more = self.core.return_and_take(done, shard, self.index, give);
                 self.note_take(shard, turns - 1, more);
-                if let Some(claimed) = claimed {
-                    return Ok(claimed);
+                if claimed.is_ok() {
+                    return claimed;
                 }
             }
             hint => {

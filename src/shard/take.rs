@@ -60,11 +60,35 @@ pub(crate) struct Returned<T> {
 }
 
 impl<T> Shard<T> {
-    /// Takes the first expired timer of a queue, at `now` if takes are measured.
+    /// Takes the first expired timer of a queue, at `now` if takes are measured, and gives it
+    /// to `give`.
+    ///
+    /// `give` stores it where it is to stay. If it were returned, each function on the way to
+    /// the worker would copy it (DESIGN.md, "Workers prefetch what they take next").
     #[inline]
-    pub(crate) fn claim(&mut self, queue: usize, now: Option<Time>) -> Option<Claimed<T>> {
-        let at = self.ready[queue].first_to_take(&self.wheel)?;
-        Some(self.take_ready(at, queue, now))
+    pub(crate) fn claim(&mut self, queue: usize, now: Option<Time>, give: impl FnOnce(Claimed<T>)) {
+        let Some(at) = self.ready[queue].first_to_take(&self.wheel) else {
+            return;
+        };
+        if !self.tag(at).ends_when_taken() {
+            return self.claim_other(at, now, give);
+        }
+        let firing = self.plain_firing(at, false);
+        self.note_start(firing.tick, now);
+        self.note_leave(at);
+        self.ready[queue].unlink(&mut self.wheel, at);
+        give(Claimed { firing, payload: self.end_plain(at, CloseReason::Completed) });
+    }
+
+    /// Takes a timer that lends its payload or has a record. Not inlined, so that `give` is
+    /// called once in each function, and is inlined there.
+    #[inline(never)]
+    fn claim_other(&mut self, at: EntryIndex, now: Option<Time>, give: impl FnOnce(Claimed<T>)) {
+        self.unlink(at);
+        match self.record_of(at) {
+            Some(key) => self.take_recorded(at, key, now, give),
+            None => self.take_task(at, now, give),
+        }
     }
 
     /// Takes up to `most` expired timers of a queue, and appends their payloads. Stops at
@@ -83,12 +107,12 @@ impl<T> Shard<T> {
             if payloads.len() == full {
                 return None;
             }
-            let at = self.ready[queue].first_to_take(&self.wheel)?;
-            let claimed = self.take_ready(at, queue, now);
-            if claimed.firing.lent {
-                return Some(claimed);
+            let mut claimed = None;
+            self.claim(queue, now, |it| claimed = Some(it));
+            if claimed.as_ref()?.firing.lent {
+                return claimed;
             }
-            payloads.push(claimed.payload);
+            payloads.extend(claimed.map(|it| it.payload));
         }
     }
 
@@ -123,16 +147,6 @@ impl<T> Shard<T> {
         self.count_completed(taken);
     }
 
-    #[inline]
-    fn take_ready(&mut self, at: EntryIndex, queue: usize, now: Option<Time>) -> Claimed<T> {
-        if !self.tag(at).ends_when_taken() {
-            return self.take_other(at, now);
-        }
-        let firing = self.plain_firing(at, false);
-        self.note_start(firing.tick, now);
-        Claimed { firing, payload: self.take_plain(at, queue) }
-    }
-
     /// Makes the firing of a timer without a record.
     #[inline(always)]
     pub(super) fn plain_firing(&self, at: EntryIndex, lent: bool) -> Delivery {
@@ -151,37 +165,23 @@ impl<T> Shard<T> {
         }
     }
 
-    #[inline]
-    fn take_plain(&mut self, at: EntryIndex, queue: usize) -> T {
-        debug_assert_eq!(self.tag(at).queue(), queue);
-        self.note_leave(at);
-        self.ready[queue].unlink(&mut self.wheel, at);
-        self.end_plain(at, CloseReason::Completed)
-    }
-
-    /// Takes a timer that lends its payload or has a record.
-    fn take_other(&mut self, at: EntryIndex, now: Option<Time>) -> Claimed<T> {
-        self.unlink(at);
-        let claimed = match self.record_of(at) {
-            Some(key) => self.take_recorded(at, key, now),
-            None => self.take_task(at, now),
-        };
-        if claimed.firing.outcome == CloseReason::Completed {
-            self.note_start(claimed.firing.tick, now);
-        }
-        claimed
-    }
-
-    fn take_recorded(&mut self, at: EntryIndex, key: usize, now: Option<Time>) -> Claimed<T> {
+    fn take_recorded(
+        &mut self,
+        at: EntryIndex,
+        key: usize,
+        now: Option<Time>,
+        give: impl FnOnce(Claimed<T>),
+    ) {
         let tick = self.wheel.expired_deadline_of(at);
-        let record = &mut self.records[key];
-        let ended = match record.state {
+        let ended = match self.records[key].state {
             State::Ended { reason, .. } => Some(reason),
             _ => None,
         };
         if ended.is_none() {
-            record.deliver();
+            self.note_start(tick, now);
+            self.records[key].deliver();
         }
+        let record = &mut self.records[key];
         record.taken = now;
         let lent = record.is_lent_out();
         let firing = Delivery {
@@ -205,7 +205,7 @@ impl<T> Shard<T> {
         } else {
             self.end_recorded(at, key, CloseReason::Completed, tick);
         }
-        Claimed { firing, payload: payload.expect("a waiting timer has its payload") }
+        give(Claimed { firing, payload: payload.expect("a waiting timer has its payload") });
     }
 
     /// Records how late a worker takes a timer that was due at `due`, if takes
@@ -237,7 +237,11 @@ impl<T> Shard<T> {
     /// returns its payload.
     pub(crate) fn take_leftover(&mut self) -> Option<Option<T>> {
         let reports = self.ready.len() - 1;
-        let task = (0..reports).find_map(|queue| self.claim(queue, None));
+        let mut task = None;
+        (0..reports).any(|queue| {
+            self.claim(queue, None, |it| task = Some(it));
+            task.is_some()
+        });
         let Some(task) = task else {
             return Some(self.claim_report()?.payload);
         };
@@ -254,18 +258,17 @@ impl<T> Shard<T> {
 
 impl<T> Shard<T> {
     /// Lends a task that has left its ready list, at `now` if takes are measured.
-    pub(super) fn take_task(&mut self, at: EntryIndex, now: Option<Time>) -> Claimed<T> {
+    fn take_task(&mut self, at: EntryIndex, now: Option<Time>, give: impl FnOnce(Claimed<T>)) {
         debug_assert!(self.tag(at).has_payload());
         let firing = self.plain_firing(at, true);
         let body = std::mem::replace(self.wheel.payload_mut(at), Body::lent(now));
         self.wheel.set_tag(at, self.tag(at).lent());
         self.wheel.set_aside(at);
         self.work.held += 1;
-        Claimed {
-            firing,
-            // SAFETY: the tag said that the body is a payload.
-            payload: unsafe { body.into_payload() },
-        }
+        self.note_start(firing.tick, now);
+        // SAFETY: the tag said that the body is a payload.
+        let payload = unsafe { body.into_payload() };
+        give(Claimed { firing, payload });
     }
 
     /// Ends a lent task that has no record, at `now`.

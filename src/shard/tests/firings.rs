@@ -40,9 +40,9 @@ impl Search {
         let bell = self.bells[queue] && self.random.bool();
         let now = self.random.bool().then_some(self.now);
         if self.random.bool() {
-            if let Some(claimed) = self.shard.claim(queue, now) {
-                self.took(claimed);
-            }
+            let mut claimed = None;
+            self.shard.claim(queue, now, |it| claimed = Some(it));
+            claimed.into_iter().for_each(|it| self.took(it));
         } else {
             let (most, mut payloads) = (self.random.usize(1..9), Vec::new());
             let lent = self.shard.claim_many(queue, most, now, &mut payloads);
