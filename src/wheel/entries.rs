@@ -562,7 +562,7 @@ impl<T> Entries<T> {
         let entries = match self.room / Self::STRIDE {
             0 => 4,
             entries if self.room < BIG => 2 * entries,
-            entries => entries + entries / 8,
+            entries => entries + entries.div_ceil(8),
         };
         if self.try_reserve(entries as usize).is_err() {
             let wanted = Layout::array::<Entry<T>>(entries as usize);
@@ -720,6 +720,19 @@ mod tests {
         (0..5_001).for_each(|n| _ = wheel.schedule_at(Tick(9), n));
         assert_eq!(wheel.bytes(), of_four + (11_250 - 4) * entry);
         wheel.assert_consistent();
+    }
+
+    /// Four of these make a large block. It stayed as it was, and a schedule never returned.
+    #[test]
+    fn a_large_block_of_few_entries_grows() {
+        let mut wheel = Wheel::new(64);
+        let first = wheel.schedule_at(Tick(1), [7u64; 9_000]);
+        for _ in 0..5 {
+            let room = wheel.entries.room;
+            wheel.entries.grow();
+            assert!(wheel.entries.room > room);
+        }
+        assert_eq!(wheel.cancel(first), Some([7; 9_000]));
     }
 
     #[test]
