@@ -252,7 +252,7 @@ impl From<Instant> for When {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a point in time",
     label = "expected a `Time` or an `Instant`",
-    note = "for a delay from now, use `Timer::after` or `run_after`"
+    note = "a delay goes to `Timer::after`, `run_after` or `sleep`; tokio's `Instant` has `into_std`"
 )]
 pub trait PointInTime: Into<When> + Sealed {}
 

@@ -29,8 +29,8 @@ struct QueueWorkers {
 /// in the thread that used it last.
 const MOVED_WITHIN: Duration = Duration::from_secs(1);
 
-const WAITS_FOR_ITSELF: &str = "the calling thread is a worker of this engine and would wait for \
-     itself: call `advance`, or call from another thread";
+const WAITS_FOR_ITSELF: &str = "the calling thread runs a task, or keeps a `Queue` that has waited, \
+     and would wait for itself: call `advance`, or take with `try_recv`";
 
 impl Census {
     pub(super) fn new(queues: usize) -> Census {

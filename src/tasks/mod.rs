@@ -40,7 +40,7 @@ use crate::timer::{Cancel, Refusal, Refused, Timer};
 ///
 /// For all that tasks have in common with other timers, such as walks, names, reports and
 /// counts, it dereferences to [`Engine<Task>`](Engine). All tasks are in queue 0, whose
-/// workers each hold one task.
+/// workers each hold one task. A task that another thread takes from there does not run.
 #[derive(Clone, Debug)]
 pub struct TaskEngine {
     engine: Engine<Task>,
