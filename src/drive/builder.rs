@@ -164,7 +164,7 @@ impl<E: Family> Builder<E> {
     /// of zero does not start, nor do [`Timers`](crate::time::Timers) with any limit, because
     /// a wait cannot be refused.
     ///
-    /// The limit is never exceeded. A timer may be refused a little below it,
+    /// The limit is never exceeded. A timer may be refused up to a sixteenth below it,
     /// because shards borrow their shares in batches.
     pub fn max_timers(mut self, max: usize) -> Builder<E> {
         self.max_timers = Some(max);

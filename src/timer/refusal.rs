@@ -25,7 +25,7 @@ use crate::timer::CloseReason;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// The engine holds as many live timers as
+    /// The engine holds as many timers and unread reports as
     /// [`Builder::max_timers`](crate::Builder::max_timers) allows.
     Full,
     /// The engine was shut down or is draining. It accepts no timers, and no timer of which
@@ -83,7 +83,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Refusal::Full => {
-                "the engine holds as many timers as `max_timers` allows: cancel some or raise it"
+                "`max_timers` is reached, counting unread reports: cancel some, read them, or raise it"
             }
             Refusal::ShutDown => {
                 "the engine was shut down: it accepts no more timers, and fires none again"
