@@ -153,7 +153,7 @@ impl<E: Family> Builder<E> {
     }
 
     /// Limits the number of levels; see [`Geometry::max_levels`]. Defaults to no
-    /// limit.
+    /// limit, which is the fastest.
     pub fn max_levels(mut self, levels: usize) -> Builder<E> {
         self.max_levels = Some(levels);
         self

@@ -57,9 +57,9 @@ impl Geometry {
 
     /// Limits the number of levels.
     ///
-    /// Timers beyond their reach wait together, outside the levels. They are looked at when
-    /// time comes to the rotation of the top level that has the earliest of them. A timer
-    /// never fires early, and nothing happens in a rotation in which none can be due.
+    /// Timers beyond their reach wait together, outside the levels. All are looked at in each
+    /// rotation of the top level in which one of them can be due, which is slow if they are
+    /// many. A timer never fires early.
     ///
     /// # Errors
     /// Returns an error if `levels` is zero.
