@@ -386,10 +386,13 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
         self.note((deadline, id));
     }
 
-    /// Forgets what was found if a timer that is new or was moved comes before the last of it.
+    /// Puts a timer that is new or was moved among those that were found, unless it comes after
+    /// the last of them.
     fn note(&mut self, timer: (Tick, TimerId)) {
         if self.found.back().is_some_and(|&last| timer < last) {
-            self.found.clear();
+            let place = self.found.partition_point(|&other| other < timer);
+            self.found.insert(place, timer);
+            self.found.truncate(FOUND_AT_ONCE);
         }
     }
 
@@ -452,7 +455,7 @@ impl<K, T> KeyedWheel<K, T> {
     ///
     /// # Cost
     /// Searches a slot, and remembers up to a thousand timers, which the next calls take without
-    /// a search. A timer that is inserted or moved before the last of them begins a new one.
+    /// a search. Timers that are inserted or moved before the last of them are put among them.
     ///
     /// ```
     /// use tickwheel::Tick;
@@ -670,11 +673,8 @@ impl<K: fmt::Debug, T> fmt::Debug for DuplicateKey<K, T> {
 
 impl<K: fmt::Debug, T> fmt::Display for DuplicateKey<K, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "a timer with the key {:?} has not ended: cancel or reschedule it, or choose another key",
-            self.key
-        )
+        let key = &self.key;
+        write!(f, "a timer with the key {key:?} has not ended: cancel it, or choose another key")
     }
 }
 

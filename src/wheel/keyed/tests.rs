@@ -257,3 +257,21 @@ fn a_full_cache_takes_out_what_a_sorted_set_does() {
         }
     }
 }
+
+/// In a cache with lives of a second and of an hour, half of all entries come before what a
+/// search has found. Each of them made the next call search again.
+#[test]
+fn what_comes_between_makes_no_search_necessary() {
+    let mut cache = KeyedWheel::new(64);
+    (0..100).for_each(|n| _ = cache.insert(n, Tick(5_000), ()));
+    assert_eq!(cache.pop_first().map(|first| first.key), Some(0));
+    cache.insert(100, Tick(50), ());
+    assert!(cache.reschedule(&99, Tick(40)));
+    assert_eq!(cache.found.len(), 101);
+    assert!([99, 100, 1].iter().all(|&key| cache.pop_first().unwrap().key == key));
+    // What it remembers stays within bounds.
+    (1_000..4_000).for_each(|n| _ = cache.insert(n, Tick(10), ()));
+    assert_eq!(cache.found.len(), FOUND_AT_ONCE);
+    assert!((1_000..4_000).all(|n| cache.pop_first().unwrap().key == n));
+    assert!((2..99).all(|n| cache.pop_first().unwrap().key == n) && cache.is_empty());
+}
