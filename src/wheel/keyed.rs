@@ -392,7 +392,7 @@ impl<K: Eq + Hash, T> KeyedWheel<K, T> {
         if self.found.back().is_some_and(|&last| timer < last) {
             let place = self.found.partition_point(|&other| other < timer);
             self.found.insert(place, timer);
-            self.found.truncate(FOUND_AT_ONCE);
+            self.found.truncate(FOUND_AT_ONCE.max(self.len() / 64));
         }
     }
 
@@ -454,8 +454,8 @@ impl<K, T> KeyedWheel<K, T> {
     /// A full cache makes room in this way.
     ///
     /// # Cost
-    /// Searches a slot, and remembers up to a thousand timers, which the next calls take without
-    /// a search. Timers that are inserted or moved before the last of them are put among them.
+    /// Searches a slot, and remembers a thousand timers, or a 64th of all, which the next calls
+    /// take without a search. A timer that comes before the last of them is put among them.
     ///
     /// ```
     /// use tickwheel::Tick;
@@ -628,12 +628,13 @@ impl<K, T> KeyedWheel<K, T> {
     }
 }
 
-/// The number of timers that a search remembers, so that the next calls need none.
+/// The number of timers that a search remembers, so that the next calls need none, unless a
+/// 64th of all timers are more.
 const FOUND_AT_ONCE: usize = 1_024;
 
 impl<T> Wheel<T> {
     /// Returns the first timers in their order, with their deadlines: those of the first lists
-    /// that have any, but not more than so many.
+    /// that have any, but not more than are remembered.
     fn first_ones(&self) -> VecDeque<(Tick, TimerId)> {
         let (mut first, mut earliest) = (BinaryHeap::new(), Tick::MAX);
         for (list, start) in self.lists() {
@@ -645,7 +646,7 @@ impl<T> Wheel<T> {
             for entry in self.entries.on_list(list) {
                 let timer = (self.deadline_of(entry), self.id(entry));
                 earliest = earliest.min(timer.0);
-                if first.len() < FOUND_AT_ONCE {
+                if first.len() < FOUND_AT_ONCE.max(self.len() / 64) {
                     first.push(timer);
                 } else if let Some(mut last) = first.peek_mut().filter(|last| timer < **last) {
                     *last = timer;
