@@ -101,8 +101,8 @@ pub struct Closed<T> {
     /// The time at which the timer was due next, or last if a worker had its last firing:
     /// the beginning of a tick. To move the timers of a shutdown to another engine, schedule
     /// their payloads there after what is left, `closed.deadline - engine.now()`: each engine
-    /// has a time of its own, unless one virtual clock moves both. A report has no period: keep
-    /// that of a repeating timer with the payload.
+    /// has a time of its own, unless one virtual clock moves both. A report has no period:
+    /// whoever moves a repeating timer has to know it.
     pub deadline: Time,
     /// The number of deliveries.
     pub firings: u64,
