@@ -97,6 +97,7 @@ const PASSES_AT_A_TIME: usize = 1_000;
 /// kind. One clock moves them in step, and
 /// [`run_until_settled`](VirtualClock::run_until_settled) waits for all of them at each
 /// tick. Where due times coincide, engines are served in the order in which they started.
+/// Each tick visits all of them: rooms by the thousand go faster with one engine.
 ///
 /// ```
 /// use std::time::Duration;
