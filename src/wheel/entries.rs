@@ -607,7 +607,7 @@ impl<T> Entries<T> {
     /// Returns whether there is no timer, and [`Entries::give_back`] is worth the call.
     #[inline]
     pub(super) fn is_worth_freeing(&self) -> bool {
-        self.live == 0 && self.used >= WORTH_FREEING * Self::STRIDE
+        self.live == 0 && self.used >= WORTH_FREEING.saturating_mul(Self::STRIDE)
     }
 
     /// Returns the block of a storage without timers. The heads move to a new one.
