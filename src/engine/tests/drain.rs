@@ -1,5 +1,6 @@
 //! The timers that a drain waits for, and the limit of its wait.
 
+use std::thread;
 use std::time::Duration;
 
 use crate::engine::Engine;
@@ -79,6 +80,23 @@ fn a_drain_stops_at_what_is_due_until_it_has_left() {
     assert_eq!(shard().moved, 1);
     assert!(!stops(&engine, &mut cursor, last));
     assert!(stops(&engine, &mut Cursor::START.clone(), last));
+}
+
+#[test]
+fn a_drain_waits_for_what_is_brought_forward_behind_its_walk() {
+    let engine = Engine::builder().shards(1).start().unwrap();
+    let (queue, other) = (engine.queue(0), engine.clone());
+    let far = engine.schedule(Timer::after(10 * SECOND, "far")).unwrap();
+    engine.schedule(Timer::after(Duration::ZERO, "near")).unwrap();
+    let drain = thread::spawn(move || other.drain(SECOND));
+    while engine.schedule(Timer::after(10 * SECOND, "refused")).is_ok() {}
+    // The walk comes to the timer that is due, and waits.
+    thread::sleep(Duration::from_millis(50));
+    engine.reschedule(far, Duration::from_millis(100)).unwrap();
+    let taken = [(); 2].map(|()| queue.recv().map(|expired| expired.into_payload()));
+    assert_eq!(taken, [Ok("near"), Ok("far")]);
+    let left = drain.join().unwrap();
+    assert!(left.iter().all(|closed| closed.payload == Some("refused")));
 }
 
 /// A chain that is re-armed fires like a repeating timer, which no drain awaits.
