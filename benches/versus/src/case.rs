@@ -81,6 +81,12 @@ impl Case {
     pub fn on_threads(self, threads: usize) -> Case {
         Case { threads, ..self }
     }
+
+    /// Whether both are at the same work.
+    pub fn asks_the_same(&self, other: &Case) -> bool {
+        (self.workload, self.metrics) == (other.workload, other.metrics)
+            && (self.threads, self.size) == (other.threads, other.size)
+    }
 }
 
 /// One metric of one case, over all rounds.

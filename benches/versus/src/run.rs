@@ -21,10 +21,10 @@ const LONGEST: Duration = Duration::from_secs(900);
 /// rivals need a minute for one round of ten million timers.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// A case runs up to fifteen times until its rounds have taken this long.
+/// Contenders run up to fifteen times until the rounds of one have taken this long on average.
 const PATIENCE: Duration = Duration::from_millis(2_500);
 
-/// Whether a case runs again after `done` rounds that took `elapsed`. A round of milliseconds
+/// Whether cases run again after `done` rounds that took `elapsed`. A round of milliseconds
 /// says little on a machine that is slow for seconds at a time, so short ones run more often.
 fn again(effort: Effort, done: usize, elapsed: Duration) -> bool {
     match done {
@@ -50,10 +50,17 @@ pub fn interleaved(
     for workload in wanted.chunk_by(|&a, &b| cases[a].workload == cases[b].workload) {
         let mut rounds: Vec<Vec<Vec<f64>>> = vec![Vec::new(); workload.len()];
         let mut elapsed = vec![Duration::ZERO; workload.len()];
+        // All that do the same work get the same number of rounds: more would find a faster one.
+        let mean = |it: usize, elapsed: &[Duration]| {
+            let same = (0..workload.len())
+                .filter(|&other| cases[workload[other]].asks_the_same(&cases[workload[it]]));
+            let elapsed: Vec<Duration> = same.map(|other| elapsed[other]).collect();
+            elapsed.iter().sum::<Duration>() / elapsed.len() as u32
+        };
         for round in 0.. {
             let due: Vec<usize> = (0..workload.len())
                 .map(|turn| (turn + round) % workload.len())
-                .filter(|&it| rounds[it].len() == round && again(effort, round, elapsed[it]))
+                .filter(|&it| rounds[it].len() == round && again(effort, round, mean(it, &elapsed)))
                 .collect();
             for &it in &due {
                 let case = &cases[workload[it]];
