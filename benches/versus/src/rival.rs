@@ -53,8 +53,6 @@ pub trait Timers: Rival + Sized {
 
 /// An engine that many threads call and that keeps its own time.
 pub trait Shared: Rival + Sync + Sized {
-    /// Whether its timers fire by themselves.
-    const FIRES: bool = true;
     type Id: Send + 'static;
     type Caller<'a>: Caller<Id = Self::Id>;
 

@@ -5,7 +5,9 @@ pub mod binary_heap;
 pub mod btreemap;
 pub mod futures_timer;
 pub mod hash_wheel;
+pub mod locked;
 pub mod nexus_timer;
+pub mod pingora;
 pub mod thread_pool;
 pub mod tickwheel;
 pub mod tickwheel_sleep;
@@ -40,7 +42,8 @@ macro_rules! shared {
             $case::<crate::rivals::tickwheel::Shards>($($argument),*),
             $case::<crate::rivals::tokio::Sleeps>($($argument),*),
             $case::<crate::rivals::hash_wheel::TimerThread>($($argument),*),
-            $case::<crate::rivals::btreemap::LockedMaps>($($argument),*),
+            $case::<crate::rivals::locked::Locked<crate::rivals::btreemap::Map>>($($argument),*),
+            $case::<crate::rivals::locked::Locked<crate::rivals::tm_wheel::TmWheel>>($($argument),*),
         ]
     };
 }
@@ -53,6 +56,8 @@ macro_rules! sleepers {
             $case::<crate::rivals::tickwheel::Many>($($argument),*),
             $case::<crate::rivals::tokio::Sleeps>($($argument),*),
             $case::<crate::rivals::hash_wheel::TimerThread>($($argument),*),
+            $case::<crate::rivals::locked::Locked<crate::rivals::btreemap::Map>>($($argument),*),
+            $case::<crate::rivals::locked::Locked<crate::rivals::tm_wheel::TmWheel>>($($argument),*),
         ]
     };
 }
@@ -87,6 +92,7 @@ macro_rules! awaited {
             $case::<crate::rivals::tickwheel_sleep::Global>($($argument),*),
             $case::<crate::rivals::tickwheel_sleep::Driven>($($argument),*),
             $case::<crate::rivals::tokio_sleep::Sleeps>($($argument),*),
+            $case::<crate::rivals::pingora::Sleeps>($($argument),*),
             $case::<crate::rivals::futures_timer::Delays>($($argument),*),
             $case::<crate::rivals::async_io::Timers>($($argument),*),
         ]

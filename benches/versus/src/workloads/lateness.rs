@@ -1,5 +1,6 @@
 //! The lateness of a thousand sleepers with random delays, idle and beside a busy thread per
-//! processor. hash-wheel's timers fire early, so that their lateness says nothing.
+//! processor. hash-wheel's and pingora-timeout's timers fire early, so that their lateness says
+//! nothing.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

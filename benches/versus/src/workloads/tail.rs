@@ -17,18 +17,17 @@ use crate::rivals::shared;
 const PER_TICK: usize = 1_000;
 
 pub fn cases(effort: Effort) -> Vec<Case> {
-    let cases = shared!(case(effort.either(200_000, 1_000_000)));
-    cases.into_iter().flatten().collect()
+    shared!(case(effort.either(200_000, 1_000_000)))
 }
 
-fn case<E: Shared>(size: usize) -> Option<Case> {
+fn case<E: Shared>(size: usize) -> Case {
     let metrics = &[
         ("schedule, p99", "ns"),
         ("schedule, p99.99", "ns"),
         ("cancel, p99", "ns"),
         ("cancel, p99.99", "ns"),
     ];
-    let measure = move || {
+    Case::of::<E>(metrics, size, move || {
         let (engine, is_over) = (E::start(), AtomicBool::new(false));
         let calls = thread::scope(|scope| {
             scope.spawn(|| engine.take_until(&is_over));
@@ -41,8 +40,7 @@ fn case<E: Shared>(size: usize) -> Option<Case> {
             [0.99, 0.9999].map(|share| quantile(&nanos, share) as f64)
         };
         calls.into_iter().flat_map(slowest).collect()
-    };
-    E::FIRES.then(|| Case::of::<E>(metrics, size, measure))
+    })
 }
 
 /// Returns the nanoseconds of each schedule and of each cancel.
