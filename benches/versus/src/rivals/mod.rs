@@ -103,7 +103,44 @@ pub(crate) use {awaited, closures, owners, punctual, shared, sleepers};
 
 #[cfg(test)]
 mod tests {
-    use crate::rival::Timers;
+    use fastrand::Rng;
+
+    use crate::rival::{Timers, UNKNOWN};
+    use crate::workloads::GRACE;
+
+    /// Cancels a third of many timers and postpones another, and checks that no timer fires
+    /// before its deadline, and that each of the others has fired [`GRACE`] ticks later.
+    fn fire_in_time<T: Timers>() {
+        let (mut rng, mut timers) = (Rng::with_seed(30), T::new());
+        let mut deadlines: Vec<u64> = (0..999).map(|_| rng.u64(1..=5_000)).collect();
+        let schedule = |(&deadline, payload)| timers.schedule(deadline, payload);
+        let ids: Vec<_> = deadlines.iter().zip(0..).map(schedule).collect();
+        let mut kept = Vec::new();
+        for (payload, id) in ids.into_iter().enumerate() {
+            match payload % 3 {
+                0 => kept.push(id),
+                1 => {
+                    deadlines[payload] += rng.u64(1..=5_000);
+                    kept.push(timers.postpone(id, deadlines[payload], payload as u64));
+                }
+                _ => {
+                    timers.cancel(id);
+                    deadlines[payload] = u64::MAX;
+                }
+            }
+        }
+        let (mut fired, mut count) = (Vec::new(), 0);
+        for now in 1..=10_000 + GRACE {
+            timers.advance(now, &mut fired);
+            count += fired.len();
+            let due = |by| deadlines.iter().filter(|deadline| **deadline <= by).count();
+            assert!((due(now.saturating_sub(GRACE))..=due(now)).contains(&count), "{}", T::NAME);
+            for payload in fired.drain(..).filter(|payload| *payload != UNKNOWN) {
+                assert!(deadlines[payload as usize] <= now, "{}", T::NAME);
+            }
+        }
+        assert_eq!(count, kept.len());
+    }
 
     /// Whether timers fire in the order of their deadlines, and equal ones in the order in
     /// which they were scheduled, also if some of them have cascaded.
@@ -125,10 +162,12 @@ mod tests {
     fn check<T: Timers>() {
         // An engine may keep an order without a promise.
         assert!(T::LESS.contains("order") || keeps_order::<T>(), "{}", T::NAME);
+        fire_in_time::<T>();
     }
 
+    /// A single test, because two engines have a clock in common.
     #[test]
-    fn engines_that_are_said_to_keep_the_order_keep_it() {
+    fn timers_fire_in_time_and_in_the_order_that_is_promised() {
         owners!(check());
         assert!(!keeps_order::<super::tm_wheel::TmWheel>());
         assert!(!keeps_order::<super::nexus_timer::Nexus>());

@@ -17,6 +17,9 @@ mod tail;
 mod uptime;
 mod wake;
 
+#[cfg(test)]
+pub use common::GRACE;
+
 use crate::case::{Case, Effort};
 
 type Cases = fn(Effort) -> Vec<Case>;
