@@ -78,6 +78,7 @@ const PAIR: [Chart; 2] = [
             ("shared", "tickwheel", RED, "tickwheel engine"),
             ("shared", "tokio", BLUE, "tokio"),
             ("shared", "Mutex<BTreeMap> per thread", GREEN, "BTreeMaps"),
+            ("shared", "Mutex<tm-wheel> per thread", ORANGE, "tm-wheels"),
             ("shared", "hash-wheel thread", VIOLET, "hash-wheel"),
         ],
     },
