@@ -14,9 +14,10 @@ mod table;
 mod workloads;
 
 use std::error::Error;
-use std::fs;
-use std::io::stdout;
-use std::path::PathBuf;
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write, stdout};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
@@ -84,32 +85,54 @@ impl Args {
     }
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let args = Args::parse();
+fn main() -> ExitCode {
+    match measure(&Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(args: &Args) -> Result<(), Box<dyn Error>> {
     let cases = workloads::cases(args.effort());
     if let Some(case) = args.case {
-        return Ok(run::child(&cases[case])?);
+        return Ok(run::child(cases.get(case).ok_or("there is no such case")?)?);
+    }
+    // A full run takes long, so its rows must not be lost at the end.
+    if let Some(file) = &args.json {
+        let open = OpenOptions::new().append(true).create(true).open(file);
+        open.map_err(|error| about(file, &error))?;
     }
     let rows = match args.from.is_empty() {
         true => run::interleaved(&cases, |case| args.wants(case), args.effort())?,
         false => stored(&args.from)?,
     };
-    let width = tcgetwinsize(stdout()).map(|size| size.ws_col);
-    println!("{}", table::report(&rows, width.ok()));
     if let Some(file) = &args.json {
         let lines: Result<Vec<String>, _> = rows.iter().map(serde_json::to_string).collect();
         fs::write(file, format!("[\n{}\n]\n", lines?.join(",\n")))?;
     }
     if let Some(folder) = &args.plot {
-        plot::all(folder, &rows)?;
+        plot::all(folder, &rows).map_err(|error| about(folder, &*error))?;
     }
-    Ok(())
+    let width = tcgetwinsize(stdout()).map(|size| size.ws_col);
+    match writeln!(stdout(), "{}", table::report(&rows, width.ok())) {
+        // As after `| head`.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        printed => Ok(printed?),
+    }
+}
+
+fn about(path: &Path, error: &dyn Error) -> String {
+    format!("{}: {error}", path.display())
 }
 
 fn stored(files: &[PathBuf]) -> Result<Vec<Row>, Box<dyn Error>> {
     let mut rows: Vec<Row> = Vec::new();
     for file in files {
-        for row in serde_json::from_str::<Vec<Row>>(&fs::read_to_string(file)?)? {
+        let text = fs::read_to_string(file).map_err(|error| about(file, &error))?;
+        for row in serde_json::from_str::<Vec<Row>>(&text).map_err(|error| about(file, &error))? {
             rows.retain(|old| !(old.engine == row.engine && old.asks_the_same(&row)));
             rows.push(row);
         }

@@ -65,8 +65,8 @@ struct Line<'r> {
 }
 
 /// Returns the ten rows and then all others, as far as they were measured, in Markdown; the
-/// rows in which a rival is ahead; and what the rivals promise less. Folds cells, which Markdown
-/// can't, if a terminal has only so many columns.
+/// rows in which a rival is ahead; and what the rivals promise less. For a terminal with so many
+/// columns, folds cells, which Markdown can't, and has no marks of footnotes.
 pub fn report(rows: &[Row], columns: Option<u16>) -> String {
     let front = FRONT.iter().filter_map(|asked| Some((asked, asked.find(rows)?)));
     let front = front.map(|(asked, ours)| line(asked.question.into(), ours, rows)).collect();
@@ -86,7 +86,8 @@ pub fn report(rows: &[Row], columns: Option<u16>) -> String {
         less.extend(rivals.filter(|it| !it.less.is_empty()).map(|it| (&*it.engine, &*it.less)));
     }
     for (engine, less) in less {
-        text += &format!("[^{}]: {engine}: {less}.\n", anchor(engine));
+        let note = if columns.is_none() { note(engine) + ": " } else { String::new() };
+        text += &format!("{note}{engine}: {less}.\n");
     }
     text
 }
@@ -119,7 +120,7 @@ fn table(lines: &[Line<'_>], columns: Option<u16>) -> Table {
         table.add_row([
             question.clone(),
             format!("{stars}{}{stars}", figure(ours)),
-            rival.map_or("–".into(), named),
+            rival.map_or("–".into(), |rival| named(rival, columns.is_none())),
             times.map_or("–".into(), number),
         ]);
     }
@@ -147,11 +148,9 @@ fn ahead(lines: &[Line<'_>]) -> String {
     }
 }
 
-fn named(row: &Row) -> String {
-    let note = match row.less.is_empty() {
-        true => String::new(),
-        false => format!("[^{}]", anchor(&row.engine)),
-    };
+fn named(row: &Row, is_markdown: bool) -> String {
+    let has_note = is_markdown && !row.less.is_empty();
+    let note = if has_note { note(&row.engine) } else { String::new() };
     format!("{} {}{note}", figure(row), row.engine)
 }
 
@@ -172,11 +171,11 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// Returns a name as a footnote can have it.
-fn anchor(engine: &str) -> String {
+/// Returns the mark of an engine's footnote.
+fn note(engine: &str) -> String {
     let words = engine.split(|letter: char| !letter.is_alphanumeric());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-    words.join("-").to_lowercase()
+    format!("[^{}]", words.join("-").to_lowercase())
 }
 
 #[cfg(test)]
@@ -201,6 +200,8 @@ mod tests {
         assert_eq!(cells[4], "1.3");
         assert!(text.contains("No rival is ahead"));
         assert!(text.contains("\n[^timer-queue]: timer-queue: no order.\n"));
+        let text = report(&rows, Some(120));
+        assert!(!text.contains("[^") && text.contains("\ntimer-queue: no order.\n"), "{text}");
     }
 
     #[test]
