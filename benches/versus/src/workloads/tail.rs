@@ -2,6 +2,7 @@
 //! include the two readings of the clock around each call.
 
 use std::collections::VecDeque;
+use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,6 +13,9 @@ use super::common::{SPAN, quantile};
 use crate::case::{Case, Effort};
 use crate::rival::{Caller, Shared};
 use crate::rivals::shared;
+
+/// The time from one call to the next.
+const PACE: Duration = Duration::from_micros(2);
 
 /// Timers that expire per tick.
 const PER_TICK: usize = 1_000;
@@ -63,17 +67,24 @@ fn while_expiring<E: Shared>(engine: &E, size: usize) -> [Vec<u64>; 2] {
     let first = begun + Duration::from_millis(2 * ticks);
     thread::sleep(first.saturating_duration_since(Instant::now()));
     let (mut schedules, mut cancels) = (Vec::new(), Vec::new());
+    let mut due = Instant::now();
     // One at least, should filling alone have taken as long.
     while schedules.is_empty() || begun.elapsed() < Duration::from_millis(3 * ticks) {
         let oldest = in_flight.pop_front().expect("each round adds one");
-        timed(&mut cancels, || caller.cancel(oldest));
+        timed(&mut due, &mut cancels, || caller.cancel(oldest));
         let delay = later();
-        in_flight.push_back(timed(&mut schedules, || caller.schedule(delay, 0)));
+        in_flight.push_back(timed(&mut due, &mut schedules, || caller.schedule(delay, 0)));
     }
     [schedules, cancels]
 }
 
-fn timed<R>(nanos: &mut Vec<u64>, call: impl FnOnce() -> R) -> R {
+/// Times a call. All engines get as many calls in the same time: otherwise a fast one would get
+/// more between two that have to wait, and hide those.
+fn timed<R>(due: &mut Instant, nanos: &mut Vec<u64>, call: impl FnOnce() -> R) -> R {
+    *due = (*due + PACE).max(Instant::now());
+    while Instant::now() < *due {
+        spin_loop();
+    }
     let begun = Instant::now();
     let done = call();
     nanos.push(begun.elapsed().as_nanos() as u64);
