@@ -104,10 +104,8 @@ impl Sleepers for Sleeps {
         let mut context = Context::from_waker(&waker);
         let one = |&delay| {
             let mut sleep = Box::pin(sleep_until(start + delay));
-            // One whose time has already come calls no waker.
-            if sleep.as_mut().poll(&mut context).is_ready() {
-                countdown.count();
-            }
+            let polled = sleep.as_mut().poll(&mut context);
+            assert!(polled.is_pending(), "scheduling has taken too long");
             sleep
         };
         let _sleeps: Vec<Id> = delays.iter().map(one).collect();
