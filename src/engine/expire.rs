@@ -13,13 +13,13 @@ use crate::timeline::Time;
 /// for whom it releases the shard. Small, because a caller that is scheduling has to
 /// wait until the next check (DESIGN.md, "The ticker rings once per batch"). In a model,
 /// each batch is a hold of its own, which lets other threads in.
-pub(crate) const ENTRIES_PER_BATCH: usize = if IS_MODEL { 1 } else { 32 };
+pub(crate) const ENTRIES_PER_BATCH: usize = if IS_MODEL { 1 } else { 16 };
 
 /// The maximum number of batches that the ticker runs before it rings the bells. If it
 /// rang after the first expiry, it and the worker would contend for the lock every time.
 /// Ringing late halves the processor time of both. In return, the first timer of a burst
 /// waits for hundreds of other timers (DESIGN.md, "The ticker rings once per batch").
-pub(crate) const BATCHES_PER_RING: usize = if IS_MODEL { 2 } else { 16 };
+pub(crate) const BATCHES_PER_RING: usize = if IS_MODEL { 2 } else { 32 };
 
 impl<T> Core<T> {
     /// Returns the earliest `next` of all shards.
