@@ -9,7 +9,7 @@ impl Search {
         }
         let mut budget = self.random.usize(1..20);
         if self.random.u8(..4) > 0 {
-            self.shard.expire(self.now, &mut budget);
+            self.shard.expire(self.now, &mut budget, || false);
             return;
         }
         let mut taken = Vec::new();
