@@ -9,15 +9,17 @@ use crate::sync::{IS_MODEL, Ordering};
 use crate::tick::Tick;
 use crate::timeline::Time;
 
-/// The maximum number of entries that the ticker touches before it rings the bells. If it
+/// The number of entries that the ticker touches between two checks for urgent waiters,
+/// for whom it releases the shard. Small, because a caller that is scheduling has to
+/// wait until the next check (DESIGN.md, "The ticker rings once per batch"). In a model,
+/// each batch is a hold of its own, which lets other threads in.
+pub(crate) const ENTRIES_PER_BATCH: usize = if IS_MODEL { 1 } else { 16 };
+
+/// The maximum number of batches that the ticker runs before it rings the bells. If it
 /// rang after the first expiry, it and the worker would contend for the lock every time.
 /// Ringing late halves the processor time of both. In return, the first timer of a burst
 /// waits for hundreds of other timers (DESIGN.md, "The ticker rings once per batch").
-pub(crate) const ENTRIES_PER_RING: usize = if IS_MODEL { 2 } else { 512 };
-
-/// The maximum number before a sink gets its payloads, outside the lock. In a model, each
-/// batch is a hold of its own, which lets other threads in.
-const ENTRIES_PER_BATCH: usize = if IS_MODEL { 1 } else { 32 };
+pub(crate) const BATCHES_PER_RING: usize = if IS_MODEL { 2 } else { 32 };
 
 impl<T> Core<T> {
     /// Returns the earliest `next` of all shards.
@@ -164,27 +166,28 @@ impl<T> Core<T> {
         self.visited.store(cell.index, Ordering::Relaxed);
         let mut held = self.hold(cell);
         let since = *visit.since.get_or_insert_with(|| held.shard.turns());
-        let most = ENTRIES_PER_RING.min(*budget);
-        let mut left = most;
-        while !self.run_batch(&mut held, visit, &mut left, &mut taken) && left > 0 {
-            // A thread that takes the lock in between must not find the bells: it
-            // might be preempted before it rings them.
-            let signals = held.shard.has_signals().then(|| held.shard.take_signals());
-            drop(held);
-            taken.drain(..).for_each(|payload| self.consume(payload));
-            cell.step_aside();
-            held = self.hold(cell);
-            held.shard.put_back(signals);
+        for _ in 0..BATCHES_PER_RING {
+            if self.run_batch(&mut held, visit, budget, &mut taken) {
+                break;
+            }
+            if self.sink.is_some() || cell.has_urgent_waiters() {
+                // A thread that takes the lock in between must not find the bells: it
+                // might be preempted before it rings them.
+                let signals = held.shard.has_signals().then(|| held.shard.take_signals());
+                drop(held);
+                taken.drain(..).for_each(|payload| self.consume(payload));
+                cell.step_aside();
+                held = self.hold(cell);
+                held.shard.put_back(signals);
+            }
         }
-        *budget -= most - left;
         let done = held.shard.has_settled(visit.tick, since);
         self.release(held);
         taken.drain(..).for_each(|payload| self.consume(payload));
         done
     }
 
-    /// Makes timers ready until a caller waits for the lock, or takes a batch for the sink.
-    /// Returns whether no more are due for now.
+    /// Runs one batch. Returns whether it was the last batch for now.
     fn run_batch(
         &self,
         held: &mut Held<'_, T>,
@@ -192,20 +195,16 @@ impl<T> Core<T> {
         budget: &mut usize,
         taken: &mut Vec<T>,
     ) -> bool {
-        let Held { cell, shard } = held;
+        let most = ENTRIES_PER_BATCH.min(*budget);
+        let mut left = most;
         let next = match self.sink {
-            None => shard.expire(visit.now, budget, || cell.has_urgent_waiters()),
-            Some(_) => {
-                let most = ENTRIES_PER_BATCH.min(*budget);
-                let mut left = most;
-                let next = shard.expire_into(visit.now, &mut left, taken);
-                *budget -= most - left;
-                next
-            }
+            None => held.shard.expire(visit.now, &mut left),
+            Some(_) => held.shard.expire_into(visit.now, &mut left, taken),
         };
-        shard.wake_driver = false;
-        cell.set_next(next);
-        next > visit.tick
+        *budget -= most - left;
+        held.shard.wake_driver = false;
+        held.cell.set_next(next);
+        *budget == 0 || next > visit.tick
     }
 
     /// Hands a payload to the sink, and counts a panic in there. No lock is held.
@@ -252,7 +251,7 @@ mod tests {
 
     fn expire(shard: &mut Shard<u32>, now: Time) {
         let mut unlimited = usize::MAX;
-        shard.expire(now, &mut unlimited, || false);
+        shard.expire(now, &mut unlimited);
     }
 
     #[test]

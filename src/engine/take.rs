@@ -57,9 +57,6 @@ impl<T> Core<T> {
         if let (Some(bell), true) = (answered.bell.take(), more) {
             self.doorbells[queue].send(bell);
         }
-        if cell.has_urgent_waiters() {
-            cell.step_aside();
-        }
         more
     }
 

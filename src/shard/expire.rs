@@ -1,24 +1,15 @@
 //! The passing of time in a shard: expired timers become ready.
 
 use crate::shard::{Phase, Shard};
-use crate::sync::IS_MODEL;
 use crate::tick::Tick;
 use crate::timeline::Time;
 use crate::wheel::{EntryIndex, Step};
 
-/// The number of entries that a step may cascade before the next check for callers that wait.
-const ENTRIES_PER_STEP: usize = if IS_MODEL { 1 } else { 8 };
-
 impl<T> Shard<T> {
-    /// Makes timers due by `now` ready, touching at most `budget` entries, and not many after a
-    /// caller waits. Returns the tick at which the shard next wants to be visited.
-    pub(crate) fn expire(
-        &mut self,
-        now: Time,
-        budget: &mut usize,
-        is_awaited: impl Fn() -> bool,
-    ) -> Tick {
-        self.expire_with(now, budget, is_awaited, Shard::make_ready_in_line)
+    /// Makes timers due by `now` ready, touching at most `budget` entries. Returns the
+    /// tick at which the shard next wants to be visited.
+    pub(crate) fn expire(&mut self, now: Time, budget: &mut usize) -> Tick {
+        self.expire_with(now, budget, Shard::make_ready_in_line)
     }
 
     /// Expires timers, but ends plain ones at once and hands their payloads to `taken`.
@@ -29,18 +20,13 @@ impl<T> Shard<T> {
         taken: &mut Vec<T>,
     ) -> Tick {
         let before = taken.len();
-        let next = self.expire_with(
-            now,
-            budget,
-            || false,
-            |shard, at| {
-                if !shard.tag(at).ends_when_taken() {
-                    return shard.make_ready(at);
-                }
-                shard.note_leave(at);
-                taken.push(shard.take_payload(at));
-            },
-        );
+        let next = self.expire_with(now, budget, |shard, at| {
+            if !shard.tag(at).ends_when_taken() {
+                return shard.make_ready(at);
+            }
+            shard.note_leave(at);
+            taken.push(shard.take_payload(at));
+        });
         self.count_completed(taken.len() - before);
         next
     }
@@ -50,7 +36,6 @@ impl<T> Shard<T> {
         &mut self,
         now: Time,
         budget: &mut usize,
-        is_awaited: impl Fn() -> bool,
         mut due: impl FnMut(&mut Self, EntryIndex),
     ) -> Tick {
         if self.phase == Phase::Closed {
@@ -58,23 +43,15 @@ impl<T> Shard<T> {
         }
         let to = self.tick.tick_at(now);
         loop {
-            let most = ENTRIES_PER_STEP.min(*budget);
-            let mut left = most;
-            let step = self.wheel.step(to, &mut left);
-            *budget -= most - left;
-            match step {
+            match self.wheel.step(to, budget) {
                 Step::Due(at) => {
                     let deadline = self.tick.start_of(self.wheel.expired_deadline_of(at));
                     self.lateness.record_nanos(now.since_nanos(deadline));
                     due(self, at);
                 }
-                Step::Paused if *budget > 0 => {}
                 // The tick that the visit has reached: `Core::behind` measures from it.
                 Step::Paused => return self.wheel.now().min(to),
                 Step::Done => return self.wheel.next_wakeup().unwrap_or(Tick::MAX),
-            }
-            if is_awaited() {
-                return self.wheel.now().min(to);
             }
         }
     }

@@ -87,12 +87,12 @@ fn a_timer_that_is_disarmed_while_its_slot_is_sorted_does_not_expire() {
         let younger: Vec<_> = (1..20).map(|n| schedule(n, 310)).collect();
         assert!(shard.postpone_plain(oldest, Tick(310)));
         // Comes to the slot of the others behind them.
-        shard.expire(Time::from_millis(255), &mut { usize::MAX }, || false);
+        shard.expire(Time::from_millis(255), &mut { usize::MAX });
         let due = Time::from_millis(310);
-        shard.expire(due, &mut { budget }, || false);
+        shard.expire(due, &mut { budget });
         let never = Due { requested: Time::MAX, deadline: Tick::MAX };
         shard.reschedule(younger[7], never).unwrap();
-        shard.expire(due, &mut { usize::MAX }, || false);
+        shard.expire(due, &mut { usize::MAX });
         assert!(shard.cancel(younger[7], || Tick::MAX).is_cancelled());
         let mut payloads = Vec::new();
         assert!(shard.claim_many(0, 100, None, &mut payloads).is_none());

@@ -9,7 +9,7 @@ impl Search {
         }
         let mut budget = self.random.usize(1..20);
         if self.random.u8(..4) > 0 {
-            self.shard.expire(self.now, &mut budget, || false);
+            self.shard.expire(self.now, &mut budget);
             return;
         }
         let mut taken = Vec::new();
