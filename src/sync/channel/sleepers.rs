@@ -1,6 +1,6 @@
 //! The sleeping receivers of a channel. Threads sleep on one condition variable, which is in
-//! `channel.rs`; each task leaves its waker in a place of its own. A message calls one sleeper, which then
-//! checks for messages.
+//! `channel.rs`; each task leaves its waker in a place of its own. A message calls one
+//! sleeper, which then checks for messages.
 //!
 //! # Why no call is lost
 //!
