@@ -126,8 +126,8 @@ impl Gateway {
         let token = self.last_token;
         let registry = self.poll.registry();
         registry.register(&mut stream, token, Interest::READABLE)?;
-        let idle = self.timers.schedule(Timer::after(SILENCE, token))?;
         let last_message = Instant::now();
+        let idle = self.timers.schedule(Timer::after(SILENCE, token))?;
         let connection = Connection { stream, idle, last_message };
         self.connections.insert(token, connection);
         Ok(())
