@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 LIMITS = {
-    "library": 10_757,
+    "library": 10_751,
     "wheel": 2_015,
     "tests": 11_774,
     "tests and models": 14_467,

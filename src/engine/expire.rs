@@ -2,6 +2,7 @@
 //! place. Each hold of a shard's lock covers a bounded number of entries.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
 
 use crate::engine::{Core, Held, ShardCell};
 use crate::observe;
@@ -14,6 +15,10 @@ use crate::timeline::Time;
 /// wait until the next check (DESIGN.md, "The ticker rings once per batch"). In a model,
 /// each batch is a hold of its own, which lets other threads in.
 pub(crate) const ENTRIES_PER_BATCH: usize = if IS_MODEL { 1 } else { 16 };
+
+/// The time for which the ticker keeps a shard that it got back from callers. It waits longer
+/// than that to get it back, and beside one that never pauses would hardly do anything else.
+const SHORTEST_HOLD: Duration = Duration::from_micros(if IS_MODEL { 0 } else { 1 });
 
 /// The maximum number of batches that the ticker runs before it rings the bells. If it
 /// rang after the first expiry, it and the worker would contend for the lock every time.
@@ -166,11 +171,13 @@ impl<T> Core<T> {
         self.visited.store(cell.index, Ordering::Relaxed);
         let mut held = self.hold(cell);
         let since = *visit.since.get_or_insert_with(|| held.shard.turns());
+        let mut back_since: Option<Instant> = None;
         for _ in 0..BATCHES_PER_RING {
             if self.run_batch(&mut held, visit, budget, &mut taken) {
                 break;
             }
-            if self.sink.is_some() || cell.has_urgent_waiters() {
+            let is_worth_it = || back_since.is_none_or(|it| it.elapsed() >= SHORTEST_HOLD);
+            if self.sink.is_some() || cell.shard.has_urgent_waiters() && is_worth_it() {
                 // A thread that takes the lock in between must not find the bells: it
                 // might be preempted before it rings them.
                 let signals = held.shard.has_signals().then(|| held.shard.take_signals());
@@ -179,6 +186,7 @@ impl<T> Core<T> {
                 cell.step_aside();
                 held = self.hold(cell);
                 held.shard.put_back(signals);
+                back_since = Some(Instant::now());
             }
         }
         let done = held.shard.has_settled(visit.tick, since);
@@ -229,8 +237,6 @@ struct Visit<'a, T> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::id::WheelNumber;
     use crate::rounding::TickLength;

@@ -282,7 +282,7 @@ pub(crate) struct ShardCell<T> {
     /// The tick at which the ticker has to visit the shard. The ticker reads it without
     /// the lock, but only a holder of the lock writes it.
     next: CachePadded<AtomicU64>,
-    shard: Lock<Shard<T>>,
+    pub(super) shard: Lock<Shard<T>>,
 }
 
 impl<T> ShardCell<T> {
@@ -297,19 +297,6 @@ impl<T> ShardCell<T> {
     #[inline]
     pub(crate) fn lock(&self) -> LockGuard<'_, Shard<T>> {
         self.shard.lock()
-    }
-
-    /// Locks if no other thread holds the lock.
-    #[inline]
-    pub(super) fn try_lock(&self) -> Option<LockGuard<'_, Shard<T>>> {
-        self.shard.try_lock()
-    }
-
-    /// Locks for a worker, for which the ticker does not interrupt a visit (see
-    /// `expire.rs`).
-    #[inline]
-    pub(super) fn lock_low_priority(&self) -> LockGuard<'_, Shard<T>> {
-        self.shard.lock_low_priority()
     }
 
     /// Notes, under the lock, that a timer was linked for `tick`. Returns whether `tick`
@@ -342,10 +329,6 @@ impl<T> ShardCell<T> {
     /// Lets waiting threads take the lock after a hold for many timers.
     pub(crate) fn let_sleepers_in(&self) {
         step_aside(&self.shard, UNTIL_AWAKE);
-    }
-
-    pub(super) fn has_urgent_waiters(&self) -> bool {
-        self.shard.has_urgent_waiters()
     }
 }
 

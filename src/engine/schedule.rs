@@ -226,7 +226,7 @@ impl<T> Core<T> {
         let Some(cell) = self.cell_of(id) else {
             return Postponed::Gone;
         };
-        let Some(mut shard) = cell.try_lock() else {
+        let Some(mut shard) = cell.shard.try_lock() else {
             return Postponed::No(cell.lock());
         };
         // A postponement does not link a timer or concern a waiter.

@@ -45,7 +45,8 @@ impl<T> Core<T> {
     ) -> bool {
         let cell = &self.shards[shard];
         let mut answered = Answered { doorbell: &self.doorbells[queue], bell };
-        let shard = cell.lock_low_priority();
+        // The ticker does not interrupt a visit for a worker: see `expire.rs`.
+        let shard = cell.shard.lock_low_priority();
         let mut held = Held { cell, shard };
         take(&mut held.shard);
         let ready = &mut held.shard.ready[queue];

@@ -96,6 +96,13 @@ impl<T> Lock<T> {
         self.wake_ups.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Counts a waiter that never takes the lock. Returns how often spinning waiters were woken.
+    #[cfg(test)]
+    pub(crate) fn pretend_an_urgent_waiter(&self) -> impl Fn() -> usize {
+        self.urgent.fetch_add(1, Ordering::Relaxed);
+        || self.wake_ups.load(Ordering::Relaxed) as usize
+    }
+
     /// Pauses `pauses` times, or until [`Lock::wake_spinners`] is called.
     fn pause(&self, pauses: u32) {
         let wake_ups = || self.wake_ups.load(Ordering::Relaxed);
