@@ -1,5 +1,5 @@
 //! Retries with backon, which takes any function from a delay to a future: a client
-//! whose server is down for the first 200 ms.
+//! whose server starts 200 ms after the first attempt.
 //!
 //! ```text
 //! cargo run -p tickwheel-await-examples --bin backon
@@ -18,8 +18,7 @@ const DOWN_FOR: Duration = Duration::from_millis(200);
 fn main() -> io::Result<()> {
     smol::block_on(async {
         let address = free_address()?;
-        let server = smol::spawn(start_late(address));
-        let begin = Instant::now();
+        let (begin, mut server) = (Instant::now(), None);
         let policy = ExponentialBuilder::default()
             .with_min_delay(Duration::from_millis(20))
             .with_max_times(10);
@@ -31,11 +30,12 @@ fn main() -> io::Result<()> {
             .notify(|error, delay| {
                 println!("attempt {attempts}: {error}; the next in {delay:?}");
                 attempts += 1;
+                server.get_or_insert_with(|| smol::spawn(start_late(address)));
             })
             .await?;
         println!("connected at attempt {attempts}, after {:?}", begin.elapsed());
         assert!(attempts > 1 && begin.elapsed() >= DOWN_FOR);
-        server.await.map(drop)
+        server.expect("an attempt has failed").await.map(drop)
     })
 }
 
