@@ -102,16 +102,17 @@ mod linux {
     }
 
     impl Reactor {
-        /// Adds a timer that reports its name.
+        /// Adds a timer that reports its name. Its time counts from the start, so that the order
+        /// does not depend on how long this thread takes between two calls.
         fn add(&self, ms: u64, name: &'static str) -> Result<TimerId, Refusal> {
             let (start, fired) = (self.start, self.fired.clone());
-            let delay = Duration::from_millis(ms);
+            let time = start + Duration::from_millis(ms);
             let report = move || {
                 println!("{:>4.0?}: timer {name}", start.elapsed());
                 // The receiver is gone if the loop has failed.
                 let _ = fired.send(name);
             };
-            Ok(self.tasks.run_after(delay, report)?)
+            Ok(self.tasks.run_at(time, report)?)
         }
     }
 
