@@ -86,15 +86,10 @@ fn c4_time_to_sleep() {
 /// timers at 10, one at 30, and never the deleted one at 21. `turn` waits, and runs what
 /// is due.
 fn assert_program_runs(tasks: &TaskEngine, log: &Log, mut turn: impl FnMut()) {
-    let say = |label: &'static str| {
-        let log = log.clone();
-        move || log.say(label)
-    };
-    tasks.run_after(10 * MS, say("1000 a")).unwrap();
-    tasks.run_after(30 * MS, say("3000")).unwrap();
-    tasks.run_after(10 * MS, say("1000 b")).unwrap();
-    let deleted = tasks.run_after(21 * MS, say("deleted")).unwrap();
-    assert!(tasks.cancel(deleted).is_cancelled());
+    let begun = tasks.now();
+    let run = |millis, label| tasks.run_at(begun + millis * MS, log.saying(label)).unwrap();
+    let _ = [(10, "1000 a"), (30, "3000"), (10, "1000 b")].map(|(at, label)| run(at, label));
+    assert!(tasks.cancel(run(21, "deleted")).is_cancelled());
     while log.lines.lock().unwrap().len() < 3 {
         turn();
     }
