@@ -86,10 +86,10 @@ fn a_drain_stops_at_what_is_due_until_it_has_left() {
 fn a_drain_waits_for_what_is_brought_forward_behind_its_walk() {
     let engine = Engine::builder().shards(1).start().unwrap();
     let (queue, other) = (engine.queue(0), engine.clone());
-    let far = engine.schedule(Timer::after(10 * SECOND, "far")).unwrap();
+    let far = engine.schedule(Timer::after(3_600 * SECOND, "far")).unwrap();
     engine.schedule(Timer::after(Duration::ZERO, "near")).unwrap();
-    let drain = thread::spawn(move || other.drain(SECOND));
-    while engine.schedule(Timer::after(10 * SECOND, "refused")).is_ok() {}
+    let drain = thread::spawn(move || other.drain(60 * SECOND));
+    while engine.schedule(Timer::after(3_600 * SECOND, "refused")).is_ok() {}
     // The walk comes to the timer that is due, and waits.
     thread::sleep(Duration::from_millis(50));
     engine.reschedule(far, Duration::from_millis(100)).unwrap();
