@@ -24,9 +24,13 @@ pub fn cases(effort: Effort) -> Vec<Case> {
     for size in effort.sizes(&[100_000, 1_000_000]) {
         cases.extend(owners!(owner(&[("one tick, one owner", "ns")], 1, size)));
     }
-    // A program that isn't optimised schedules more slowly.
-    let lead = if effort == Effort::Check { 10 * PER_TIMER } else { PER_TIMER };
-    for size in effort.either(vec![100_000], vec![100_000, 1_000_000]) {
+    // A program that isn't optimised schedules more slowly, and still more so on a busy machine.
+    let (lead, sizes) = match effort {
+        Effort::Check => (100 * PER_TIMER, vec![10_000]),
+        Effort::Quick => (PER_TIMER, vec![100_000]),
+        Effort::Full => (PER_TIMER, vec![100_000, 1_000_000]),
+    };
+    for size in sizes {
         let (metrics, span): (&[Metric], _) = (&[("spread, to a worker", "ns")], PER_TIMER);
         cases.extend(sleepers!(to_a_worker(metrics, lead, span, size)));
         let (metrics, span): (&[Metric], _) = (&[("one tick, to a worker", "ns")], Duration::ZERO);
