@@ -108,19 +108,20 @@ mod tests {
         let (parker, word, ended) = (&P::default(), AtomicU32::new(1), AtomicBool::new(false));
         let [changed, _] = sleeps(parker, &word, 0);
         let [_, alone] = sleeps(parker, &word, 1);
-        let [woken, _] = thread::scope(|scope| {
+        // The thread that wakes may have to wait for a processor.
+        let is_woken = thread::scope(|scope| {
             scope.spawn(|| {
                 while !ended.load(Ordering::Relaxed) {
                     parker.wake_one(&word);
                     thread::yield_now();
                 }
             });
-            let lasted = sleeps(parker, &word, 1);
+            let is_woken = (0..100).any(|_| sleeps(parker, &word, 1)[0] < LONGEST);
             ended.store(true, Ordering::Relaxed);
-            lasted
+            is_woken
         });
         assert!(alone >= LONGEST, "{alone:?}");
-        assert!(changed.max(woken) < LONGEST, "{changed:?}, {woken:?}");
+        assert!(changed < LONGEST && is_woken, "{changed:?}, woken: {is_woken}");
     }
 
     #[test]
