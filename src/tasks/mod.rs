@@ -410,7 +410,7 @@ impl TaskEngine {
     /// timers.run_after(Duration::ZERO, move || finished.recv().unwrap())?;
     /// timers.run_after(Duration::ZERO, move || finish.send(()).unwrap())?;
     /// timers.set_workers(2)?; // one for each task: the first waits for the second
-    /// timers.drain(Duration::ZERO);
+    /// timers.drain(Duration::from_secs(60)); // returns when both have begun
     /// timers.join();
     /// assert_eq!(timers.ledger().completed, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
