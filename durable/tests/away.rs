@@ -71,8 +71,9 @@ impl Server {
         format!("host={folder} user=tickwheel dbname=postgres")
     }
 
+    /// Waits until it answers, and has tables: to create them may take longer than the limits.
     fn until_ready(&self) {
-        until("a server", || Client::connect(&self.params(), NoTls).is_ok());
+        until("a server", || PostgresOptions::new().connect(&self.params()).is_ok());
     }
 
     /// Sends a signal to all its processes.
@@ -240,9 +241,8 @@ fn note(job: &str, after: Duration) -> Job {
 fn schedule(node: &Durable, limits: &Limits) -> Vec<String> {
     let names: Vec<String> = (0..60).map(|number| format!("job {number}")).collect();
     let step = (limits.away + SECOND) / 60;
-    for (number, name) in (0..).zip(&names) {
-        node.schedule(note(name, step * number)).unwrap();
-    }
+    let jobs = (0..).zip(&names).map(|(number, name)| note(name, step * number));
+    assert!(node.schedule_many(jobs).iter().all(Result::is_ok));
     names
 }
 
