@@ -397,7 +397,7 @@ fn a_pause_holds_on_all_nodes() {
     let node = ledger.builder("node").open(schema.open()).unwrap();
     until_ready(&node);
     let other = Durable::builder().open(schema.open()).unwrap();
-    let due = SystemClock.now() + millis(800);
+    let due = SystemClock.now() + SECOND * 2;
     let soon = names(5).into_iter().map(|name| note(name).at(due));
     assert!(node.schedule_many(soon).iter().all(Result::is_ok));
     other.pause("note").unwrap();
