@@ -54,6 +54,6 @@ fn millions_of_timers_leave_a_balanced_ledger() {
     assert!(ledger.is_balanced(), "{ledger:?}");
     assert_eq!(ledger.accepted, THREADS * ROUNDS * ROUND);
     assert_eq!((ledger.completed, ledger.cancelled), (taken, cancelled));
-    // What was not cancelled in time had expired and was taken already.
-    assert!(cancelled > ledger.accepted / 3, "{cancelled}");
+    // What was not cancelled in time had expired and was taken already: on a busy machine, a lot.
+    assert!(cancelled > ledger.accepted / 10, "{cancelled}");
 }
