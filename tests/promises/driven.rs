@@ -141,12 +141,8 @@ fn promise_10_a_nested_call_runs_no_task_and_says_that_the_engine_was_shut_down(
 #[test]
 fn promise_10_a_slow_task_does_not_keep_another_thread_from_driving() {
     let (tasks, driver) = driven_tasks();
-    let (told, (go_on, wait)) = (told(), channel::<()>());
-    let tell = told.tell();
-    let slow = move || {
-        tell.send("the slow one").unwrap();
-        let _ = wait.recv();
-    };
+    let told = told();
+    let (go_on, slow) = told.hold("the slow one");
     tasks.run_after(Duration::ZERO, slow).unwrap();
     let another = told.say("another");
     tasks.run_after(Duration::ZERO, another).unwrap();

@@ -5,12 +5,8 @@ use super::*;
 #[test]
 fn promise_10_a_slow_task_harms_nobody_else() {
     let tasks = TaskEngine::builder().workers(2).start().unwrap();
-    let (told, (release, released)) = (told(), channel::<()>());
-    let tell = told.tell();
-    let slow = move || {
-        tell.send(0).unwrap();
-        let _ = released.recv();
-    };
+    let told = told();
+    let (release, slow) = told.hold(0);
     tasks.run_after(Duration::ZERO, slow).unwrap();
     assert_eq!(told.next(), 0);
     for n in 1..=200 {
@@ -120,12 +116,8 @@ fn promise_10_the_ticker_drops_no_payload() {
 fn promise_10_lateness_until_the_work_begins_is_measured() {
     let slow = 800 * MS;
     let (tasks, clock) = virtual_tasks();
-    let (told, (finish, may_finish)) = (told(), channel::<()>());
-    let tell = told.tell();
-    let task = move || {
-        tell.send(()).unwrap();
-        may_finish.recv().unwrap();
-    };
+    let told = told();
+    let (finish, task) = told.hold(());
     tasks.run_after(MS, task).unwrap();
     (0..100).for_each(|_| _ = tasks.run_after(MS, || ()).unwrap());
     clock.advance(MS);
@@ -133,7 +125,7 @@ fn promise_10_lateness_until_the_work_begins_is_measured() {
     let seen = tasks.snapshot();
     assert_eq!((seen.held, seen.workers, seen.queued[0]), (1, 1, 100));
     clock.advance(slow);
-    finish.send(()).unwrap();
+    drop(finish);
     clock.run_until(tasks.now());
 
     let seen = tasks.snapshot();

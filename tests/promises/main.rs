@@ -117,6 +117,12 @@ impl<M: Send + 'static> Told<M> {
         move || tell.send(word).unwrap()
     }
 
+    /// A task that tells this, and then runs until the other end is dropped.
+    fn hold(&self, word: M) -> (Sender<()>, impl FnOnce() + Send + use<M>) {
+        let (say, (release, released)) = (self.say(word), channel());
+        (release, move || _ = (say(), released.recv()))
+    }
+
     fn all(&self) -> Vec<M> {
         self.1.try_iter().collect()
     }

@@ -194,13 +194,8 @@ fn promise_12_a_drain_includes_the_tick_of_its_limit() {
 /// That it leaks nothing is seen in tests/resources.
 #[test]
 fn promise_12_dropping_the_last_handle_neither_waits_nor_leaks() {
-    let (told, (release, released)) = (told(), channel::<()>());
-    let tasks = TaskEngine::builder().start().unwrap();
-    let tell = told.tell();
-    let stuck = move || {
-        tell.send(()).unwrap();
-        let _ = released.recv();
-    };
+    let (told, tasks) = (told(), TaskEngine::builder().start().unwrap());
+    let (release, stuck) = told.hold(());
     tasks.run_after(Duration::ZERO, stuck).unwrap();
     let alive = Arc::new(());
     let held = Arc::clone(&alive);
