@@ -388,9 +388,7 @@ pub(crate) struct PlainTimer<T> {
 
 impl<T> PlainTimer<T> {
     pub(crate) fn into_timer(self) -> Timer<T> {
-        let mut timer = Timer::once(self.requested, self.payload).queue(self.queue);
-        timer.task = self.task;
-        timer
+        Timer::once(self.requested, self.payload).queue(self.queue)
     }
 }
 
