@@ -41,9 +41,11 @@ fn promise_15_run_until_steps_and_waits_for_the_workers() {
 
 #[test]
 fn promise_15_run_until_waits_for_workers_that_have_not_come() {
-    let (engine, clock) = virtual_engine();
+    let clock = VirtualClock::new();
+    let [_first, engine] = [(); 2].map(|()| Engine::builder().start_on(&clock).unwrap());
     (1..=3).for_each(|seconds| _ = engine.after(seconds * SECOND, ()));
-    engine.queue(0).expect_workers(1);
+    // The last number counts.
+    [2, 1].iter().for_each(|&count| engine.queue(0).expect_workers(count));
     let owner = thread::spawn(move || clock.run_until(Time::from_secs(3)));
     // The clock stands still however long the worker is held. (A clock that does not
     // wait is found sooner.)
@@ -81,10 +83,11 @@ fn promise_15_run_until_within_a_task_is_refused_and_advance_is_not() {
 #[should_panic = "would wait for itself"]
 fn promise_15_run_until_does_not_wait_for_a_handle_of_its_own_thread() {
     let (engine, clock) = virtual_engine();
-    let queue = engine.queue(0);
+    let [queue, other] = [(); 2].map(|()| engine.queue(0));
     engine.after(MS, ());
     clock.advance(MS);
-    assert!(queue.recv_timeout(MS).is_ok());
+    assert!(queue.recv_timeout(MS).is_ok() && other.recv_timeout(MS).is_err());
+    drop(other);
     clock.run_until(Time::from_secs(1));
 }
 
@@ -110,6 +113,12 @@ fn promise_15_a_budget_that_one_engine_needs_each_time_leaves_some_to_the_next()
         let _more = clock.advance_within(MS, 10);
     }
     assert_eq!(other.queue(0).len(), 1);
+    // When nothing is left to do, the first comes first again.
+    clock.advance(MS);
+    let _ = [&other, &busy].map(|engine| (engine.after(MS, 0), engine.after(MS, 0)));
+    assert_eq!(clock.advance_within(MS, 2), Advance::More);
+    assert_eq!((busy.queue(0).len(), other.queue(0).len()), (32, 1));
+    clock.advance(MS);
     for (engine, answer) in [(busy, Advance::Done), (other, Advance::ShutDown)] {
         engine.shutdown();
         assert_eq!(clock.advance_within(MS, 100), answer);
@@ -151,6 +160,7 @@ fn promise_15_one_clock_moves_engines_tasks_and_sleeps_in_step() {
     });
     let mut context = Context::from_waker(Waker::noop());
     clock.run_until_settled(at(13_000), || {
+        assert!(engine.queue(0).is_empty() && tasks.queue(0).is_empty());
         assert!(program.as_mut().poll(&mut context).is_pending());
     });
 
