@@ -83,7 +83,12 @@ fn promise_13_a_loop_sleeps_until_a_live_timer_is_due() {
     assert_eq!(driver.timeout(), Some(Duration::ZERO));
     engine.cancel(due).into_payload().unwrap();
     assert_eq!(driver.timeout(), None);
-    engine.after(SECOND, 5);
+    // Nor is the descriptor armed for what was cancelled before the last call.
+    engine.cancel(engine.after(20 * MS, 5)).into_payload().unwrap();
+    assert_eq!(driver.process_due(1), Advance::Done);
+    #[cfg(target_os = "linux")]
+    assert!(!is_readable(&driver, 40 * MS));
+    engine.after(SECOND, 6);
     assert!(soon());
     engine.shutdown();
     assert_eq!(sleeps(), (None, None));
