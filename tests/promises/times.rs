@@ -6,12 +6,13 @@ use super::*;
 fn promise_01_a_delay_is_rounded_up_to_a_tick() {
     let (engine, clock) = virtual_engine();
     clock.advance(Duration::from_micros(300));
-    engine.after(MS, ());
+    let unstarted = engine.create(Timer::after(MS, ())).unwrap();
+    let _ids = [engine.after(MS, ()), unstarted.start().unwrap()];
     // One millisecond from 0.3 ms on is 1.3 ms: within tick 1, so due at 2.
     clock.advance_to(Time::from_nanos(1_999_999));
     assert!(engine.queue(0).is_empty());
     clock.advance_to(at(2));
-    assert_eq!(engine.queue(0).len(), 1);
+    assert_eq!(engine.queue(0).len(), 2);
 }
 
 #[test]
@@ -108,18 +109,26 @@ fn promise_02_a_task_notified_early_is_not_late() {
 #[test]
 fn promise_02_a_tolerance_lets_neighbours_share_a_wakeup() {
     let (engine, clock) = virtual_engine();
-    for (delay, window) in [(70, 60), (80, 60), (100, 60), (127, 60), (128, 60), (90, 5)] {
-        engine.put(Timer::after(delay * MS, delay).tolerance(window * MS));
+    let micros = Duration::from_micros;
+    let windows = [(70_000, 60_000), (80_000, 60_000), (100_000, 60_000), (127_000, 60_000)];
+    // The last two end within tick 127.
+    let others = [(128_000, 60_000), (90_000, 5_000), (100_000, 27_999), (99_200, 28_200)];
+    for (delay, window) in windows.into_iter().chain(others) {
+        engine.put(Timer::after(micros(delay), delay).tolerance(micros(window)));
     }
+    // It is kept at a start, and when the timer is moved.
+    let unstarted = engine.create(Timer::after(110 * MS, 120_000).tolerance(60 * MS));
+    let id = unstarted.unwrap().start().unwrap();
+    assert_eq!(engine.deadline(id), Some(at(128)));
+    engine.reschedule(id, 120 * MS).unwrap();
     let mut ticks: Vec<u64> = engine.live().map(|timer| timer.tick.0).collect();
     ticks.sort_unstable();
     // 128 is the start of a slot of level 1; from 90 to 95 there is none.
-    assert_eq!(ticks, [90, 128, 128, 128, 128, 128]);
+    assert_eq!(ticks, [90, 100, 100, 128, 128, 128, 128, 128, 128]);
     clock.advance(130 * MS);
     for expired in take_all(&engine) {
-        let asked = *expired.payload() * MS;
         // It counts from the request.
-        assert_eq!(expired.lateness(), 130 * MS - asked);
+        assert_eq!(expired.lateness(), 130 * MS - micros(*expired.payload()));
     }
     // A repeating timer keeps the phase of its requested times: 230, 330 and 430.
     engine.put(Timer::every(100 * MS, 0).tolerance(60 * MS).times(3));
@@ -204,11 +213,15 @@ fn promise_15_time_only_moves_forward() {
     clock.advance_to(at(6_000));
     assert_eq!(engine.queue(0).len(), 1);
 
-    let engine = Engine::<()>::builder().start().unwrap();
+    let engine = Engine::builder().start().unwrap();
     let time = engine.time_of(Instant::now()).unwrap();
     let now = engine.now();
     assert!(time <= now && now - time < 10 * SECOND);
     assert!(engine.now() >= now);
+    // An instant is one time, whenever its timer is started.
+    let timer = Timer::at(Instant::now() + HOUR, ());
+    let ids = [engine.put(timer.clone()), engine.create(timer).unwrap().start().unwrap()];
+    assert_eq!(engine.deadline(ids[0]), engine.deadline(ids[1]));
 }
 
 #[test]
