@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::engine::shutdown::{GRACE, grace};
 use crate::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER};
 use crate::tick::Tick;
-use crate::timer::Timer;
+use crate::timer::{Refusal, Timer};
 use crate::wheel::Cursor;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -84,10 +84,17 @@ fn a_drain_stops_at_what_is_due_until_it_has_left() {
 
 #[test]
 fn a_drain_waits_for_what_is_brought_forward_behind_its_walk() {
-    let engine = Engine::builder().shards(1).start().unwrap();
-    let (queue, other) = (engine.queue(0), engine.clone());
-    let far = engine.schedule(Timer::after(3_600 * SECOND, "far")).unwrap();
-    engine.schedule(Timer::after(Duration::ZERO, "near")).unwrap();
+    let engine = Engine::builder().shards(2).start().unwrap();
+    let (queue, other, core) = (engine.queue(0), engine.clone(), &engine.core);
+    // Both are in the second shard.
+    let mut names = (0..).map(|n: u32| n.to_string());
+    let name = names.find(|name| core.cell_of_name(core.hash(name)).index == 1).unwrap();
+    let schedule = |delay, payload| {
+        let timer = Timer::after(delay, payload).named(name.as_str());
+        engine.schedule(timer).unwrap()
+    };
+    let far = schedule(3_600 * SECOND, "far");
+    schedule(Duration::ZERO, "near");
     let drain = thread::spawn(move || other.drain(60 * SECOND));
     while engine.schedule(Timer::after(3_600 * SECOND, "refused")).is_ok() {}
     // The walk comes to the timer that is due, and waits.
@@ -119,4 +126,15 @@ fn a_drain_waits_for_the_first_firing_of_a_chain_only() {
         engine.reschedule(id, MS).unwrap();
         assert!(!stops(&engine, &mut Cursor::START.clone(), last));
     }
+}
+
+#[test]
+fn a_drain_refuses_what_is_started_and_changes_what_is_live() {
+    let (engine, _clock) = Engine::builder().shards(1).start_virtual().unwrap();
+    let unstarted = engine.create(Timer::after(SECOND, 7)).unwrap();
+    let live = engine.schedule(Timer::after(SECOND, 8)).unwrap();
+    engine.core.shards[0].lock().begin_drain(Tick(50));
+    assert_eq!(engine.replace(live, 9).ok(), Some(8));
+    let refused = unstarted.start().unwrap_err();
+    assert_eq!((refused.reason(), refused.into_payload()), (Refusal::ShutDown, 7));
 }

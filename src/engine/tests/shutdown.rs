@@ -72,3 +72,12 @@ fn between_two_holds_timers_are_cancelled_taken_and_moved_and_end_once() {
     assert_eq!(engine.ledger().live, 0);
     assert!(ids.iter().all(|&id| engine.cancel(id) == Cancel::Gone));
 }
+
+#[test]
+fn the_last_one_is_found_however_far_behind_it_is() {
+    let (engine, _clock) = Engine::builder().shards(1).start_virtual().unwrap();
+    let schedule = |n| engine.schedule(Timer::after(Duration::from_secs(9), n)).unwrap();
+    let ids: Vec<_> = (0..3 * CELLS_PER_HOLD).map(schedule).collect();
+    engine.cancel_many(&ids[..ids.len() - 1]);
+    assert_eq!(engine.shutdown().len(), 1);
+}
