@@ -103,6 +103,12 @@ fn promise_07_a_payload_that_is_kept_ends_the_timer() {
     assert!(engine.queue(0).is_empty());
     assert_eq!(engine.cancel(id), Cancel::Gone);
     assert_eq!(ends(&engine), [0, 0, 1, 0, 0]);
+    // The last firing would have ended it.
+    engine.put(Timer::after(MS, "chain").rearmable());
+    engine.put(Timer::every(MS, "last").times(1));
+    clock.advance(MS);
+    assert_eq!(payloads(&engine), ["chain", "last"]);
+    assert_eq!(ends(&engine), [0, 2, 1, 0, 0]);
 }
 
 /// A pause is a deadline that never comes, and then what was left.

@@ -30,6 +30,10 @@ fn promise_08_closed_timers_are_reported() {
     assert_eq!(engine.cancel(cancelled), Cancel::Cancelled("cancelled"));
     let expected = (cancelled, 0, 4, 0, CloseReason::Cancelled, None);
     assert_eq!(report(&engine), expected);
+    let unstarted = engine.create(Timer::after(SECOND, "unstarted").reported()).unwrap();
+    assert_eq!(engine.cancel(unstarted.id()), Cancel::Cancelled("unstarted"));
+    let expected = (unstarted.start().unwrap(), 0, 4, 0, CloseReason::Cancelled, None);
+    assert_eq!(report(&engine), expected);
 
     let list = engine.shutdown();
     let list: Vec<_> = list.into_iter().map(|it| (it.id, it.payload)).collect();
@@ -61,6 +65,15 @@ fn promise_08_a_timer_that_ends_while_it_runs_is_reported_on_return_with_the_tic
     assert_eq!(running.into_payload(), "beat");
     assert_eq!(report(&engine), (id, 0, 9, 1, CloseReason::Cancelled, None));
 
+    // One that fails ends at its due tick.
+    let last = engine.put(Timer::every(MS, "last").times(1).reported());
+    clock.advance(MS);
+    let firing = engine.next();
+    clock.advance(MS);
+    assert!(panics(move || panic!("on purpose: {firing:?}")));
+    let expected = (last, 0, 10, 1, CloseReason::Failed, Some("last"));
+    assert_eq!(report(&engine), expected);
+
     let (id, running) = run();
     clock.advance_to(at(12));
     assert_eq!(engine.shutdown()[0].payload, None);
@@ -68,7 +81,7 @@ fn promise_08_a_timer_that_ends_while_it_runs_is_reported_on_return_with_the_tic
     drop(running);
     let expected = (id, 0, 12, 1, CloseReason::ShutDown, Some("beat"));
     assert_eq!(report(&engine), expected);
-    assert_eq!(ends(&engine), [0, 0, 2, 1, 0]);
+    assert_eq!(ends(&engine), [0, 0, 2, 1, 1]);
 }
 
 #[test]

@@ -152,3 +152,23 @@ fn a_drain_does_not_wait_for_a_running_task() {
         log
     });
 }
+
+#[test]
+fn a_panic_of_a_task_whose_timer_was_ended_does_not_fail_it() {
+    let ends: [fn(&TaskEngine, TimerId); 2] = [
+        |timers, id| assert_eq!(timers.cancel(id), Cancel::Running),
+        |timers, _| assert_eq!(timers.shutdown().len(), 1),
+    ];
+    for (end, expected) in ends.into_iter().zip([[1, 0, 0], [0, 1, 0]]) {
+        let Here { timers, driver } = Here::new(8);
+        let inner = timers.clone();
+        let task = move |firing: Firing| {
+            end(&inner, firing.id());
+            panic!("on purpose");
+        };
+        timers.run(Timer::every(LATER, task).starting(NOW)).unwrap();
+        let _ = driver.process_due(9);
+        let Ledger { cancelled, shut_down, failed, .. } = timers.ledger();
+        assert_eq!([cancelled, shut_down, failed], expected);
+    }
+}
