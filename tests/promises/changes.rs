@@ -46,6 +46,9 @@ fn promise_11_each_change_of_a_timer_is_refused_for_the_same_reason() {
     assert_eq!(engine.deadline(unstarted.id()), None);
     let refused = [Err(Refusal::Unstarted); 2];
     assert_eq!(change(&engine, unstarted.id()), refused);
+    let cancelled = engine.create(Timer::every(MS, 7)).unwrap();
+    assert_eq!(engine.cancel(cancelled.id()), Cancel::Cancelled(7));
+    assert_eq!(change(&engine, cancelled.id()), [Err(Refusal::Gone); 2]);
     clock.advance(SECOND);
     let id = unstarted.start().unwrap();
     assert_eq!(engine.deadline(id), Some(at(1_001)));
@@ -78,6 +81,7 @@ fn promise_05_a_look_up_finds_what_is_live() {
     clock.advance(MS);
     // It waits to be taken.
     assert_eq!(engine.find(lease), engine.live().next());
+    assert_eq!(parts(engine.replace(lease, 3)), Ok(1));
     let unstarted = engine.create(Timer::after(MS, 2)).unwrap();
     assert_eq!(engine.find(unstarted.id()), None);
 }

@@ -64,7 +64,8 @@ fn promise_11_a_refused_timer_comes_back_as_it_was() {
     closed.shutdown();
     drained.drain(Duration::ZERO);
     let reasons = [Refusal::Full, Refusal::ShutDown, Refusal::ShutDown];
-    for (given, fault) in kinds(7) {
+    let plain = (Timer::after(MS, 7).queue(1), None);
+    for (given, fault) in kinds(7).into_iter().chain([plain]) {
         for (engine, reason) in [&full, &closed, &drained].into_iter().zip(reasons) {
             let why = Some(fault.unwrap_or(reason));
             is_refused(engine.schedule(given.clone()), why, &given);

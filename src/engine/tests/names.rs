@@ -86,7 +86,7 @@ fn a_unique_name_is_taken_by_any_live_timer_until_it_ends() {
     let (engine, clock) = Engine::builder().start_virtual().unwrap();
     let second = Duration::from_secs(1);
     let timer = || Timer::after(second, ()).rearmable();
-    let is_free = || match engine.create(timer().unique("flush")) {
+    let is_free = || match engine.create(timer().named("other").unique("flush")) {
         Ok(unstarted) => unstarted.dismiss().is_some(),
         Err(refused) => refused.reason() != Refusal::NameTaken,
     };

@@ -38,3 +38,19 @@ fn a_task_is_told_of_its_end_once() {
         }
     }
 }
+
+#[test]
+fn the_run_that_tells_a_task_of_its_end_can_re_arm_nothing() {
+    let ends: [fn(&TaskEngine); 2] =
+        [|timers| drop(timers.cancel_all()), |timers| drop(timers.shutdown())];
+    for (end, reason) in ends.into_iter().zip([Refusal::Cancelled, Refusal::ShutDown]) {
+        let Here { timers, driver } = Here::new(8);
+        let answers = Arc::new(Mutex::new(Vec::new()));
+        let written = Arc::clone(&answers);
+        let task = move |firing: Firing| written.lock().unwrap().push(firing.rearm(NOW));
+        timers.run(Timer::after(LATER, task).notified()).unwrap();
+        end(&timers);
+        let _ = driver.process_due(9);
+        assert_eq!(*answers.lock().unwrap(), [Err(reason)]);
+    }
+}
