@@ -94,3 +94,27 @@ fn a_loop_does_not_wait_for_the_run_that_is_its_own() {
     here.run();
     assert_eq!(RUNS.get() - before, 1);
 }
+
+#[test]
+fn a_wait_includes_the_run_that_a_loop_has_begun() {
+    let Here { timers, driver } = Here::new(8);
+    let ((tell, began), (go_on, word)) = (channel(), channel::<()>());
+    let task = move |_| {
+        tell.send(()).unwrap();
+        let _ = word.recv();
+    };
+    let id = timers.run(Timer::after(LATER, task).notified()).unwrap();
+    assert_eq!(timers.cancel(id), Cancel::Cancelled(()));
+    thread::scope(|scope| {
+        scope.spawn(|| driver.process_due(9));
+        began.recv().unwrap();
+        let waits = scope.spawn(|| timers.cancel_and_wait(id));
+        let of_shard = |shard: usize| timers.core().shards[shard].lock();
+        let is_awaited = |shard| of_shard(shard).records.iter().any(|it| it.1.awaited);
+        let mut shards = (0..timers.core().shards.len()).cycle();
+        let waited = shards.find(|&shard| is_awaited(shard) || waits.is_finished());
+        let has_waited = waited.is_some_and(is_awaited);
+        drop(go_on);
+        assert!(has_waited && waits.join().unwrap() == Cancel::Gone);
+    });
+}

@@ -36,23 +36,28 @@ fn a_worker_that_panics_on_its_way_to_a_task_runs_the_next() {
 
 #[test]
 fn a_worker_that_panics_between_two_tasks_runs_the_next() {
-    let timers = TaskEngine::builder().shards(1).start().unwrap();
-    let broken = Timer::after(LATER, |_| ()).named("broken");
-    let broken = timers.run(broken).unwrap();
-    break_records(&timers);
+    let builder = TaskEngine::builder().shards(1);
+    let (timers, clock) = builder.start_virtual().unwrap();
     let ((tell, told), (end, ended), (begin, begun)) = (channel(), channel::<()>(), channel());
     let first = move || {
         begin.send(()).unwrap();
         assert!(ended.recv().is_err());
     };
-    timers.run_after(NOW, first).unwrap();
+    let first = timers.run_after(LATER, first).unwrap();
+    timers.run(Timer::after(LATER, |_| ()).named("broken")).unwrap();
+    timers.run_after(LATER, move || tell.send(()).unwrap()).unwrap();
+    break_records(&timers);
+    clock.advance(LATER);
     assert_eq!(begun.recv_timeout(PATIENCE), Ok(()));
-    timers.reschedule(broken, NOW).unwrap();
-    timers.run_after(NOW, move || tell.send(()).unwrap()).unwrap();
-    while timers.queue(0).len() < 2 {
+    let (waits, (done, is_done)) = (timers.clone(), channel());
+    std::thread::spawn(move || done.send(waits.cancel_and_wait(first)));
+    let is_awaited = || timers.core().shards[0].lock().records.iter().any(|it| it.1.awaited);
+    while !is_awaited() {
         std::thread::yield_now();
     }
+    // The worker takes the next along with the return of the first.
     drop(end);
     assert_eq!(told.recv_timeout(PATIENCE), Ok(()));
+    assert_eq!(is_done.recv_timeout(PATIENCE), Ok(Cancel::Running));
     assert_survived(&timers);
 }
