@@ -103,6 +103,9 @@ mod tests {
             assert_eq!(lateness.quantile(1.0).map(|late| late <= below), Some(true));
             assert!(lateness.quantile(1.0) > Some(Duration::from_nanos(1 << bits)));
         }
+        let mut longest = Histogram::default();
+        longest.record(Duration::MAX);
+        assert_eq!(longest.quantile(1.0), Some(Duration::from_nanos(u64::MAX)));
     }
 
     #[test]
@@ -110,8 +113,8 @@ mod tests {
         let mut five = Histogram::default();
         (0..5).for_each(|power| five.record_nanos(1 << power));
         let nth = |q| five.quantile(q).map(|below| below.as_nanos().ilog2());
-        let expected = [0.0, 0.2, 0.21, 0.5, 0.81, 1.0].map(nth);
-        assert_eq!(expected, [1, 1, 2, 3, 5, 5].map(Some));
+        let expected = [-1.0, 0.0, 0.2, 0.21, 0.5, 0.81, 1.0, 2.0].map(nth);
+        assert_eq!(expected, [1, 1, 1, 2, 3, 5, 5, 5].map(Some));
         assert_eq!(Histogram::default().quantile(0.5), None);
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::engine::Engine;
 use crate::id::TimerId;
 use crate::shard::walk::CANCELS_PER_HOLD;
-use crate::timer::Timer;
+use crate::timer::{Cancel, Timer};
 use crate::wheel::Cursor;
 
 const TIMERS: usize = 10 * CANCELS_PER_HOLD;
@@ -61,4 +61,13 @@ fn after_all_were_cancelled_a_shard_can_shrink() {
     assert!(engine.deadline(last).is_none());
     let shard = engine.core.shards[0].lock();
     assert_eq!(shard.live(), 0);
+}
+
+#[test]
+fn what_was_not_started_is_cancelled_with_all() {
+    let (engine, _clock) = Engine::builder().start_virtual().unwrap();
+    let unstarted = engine.create(Timer::after(Duration::from_secs(9), 7)).unwrap();
+    let cancelled = engine.cancel_all();
+    assert_eq!(cancelled, [(unstarted.id(), Cancel::Cancelled(7))]);
+    assert_eq!(unstarted.dismiss(), None);
 }

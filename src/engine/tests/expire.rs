@@ -2,6 +2,7 @@
 
 use crate::engine::Engine;
 use crate::engine::expire::{BATCHES_PER_RING, ENTRIES_PER_BATCH};
+use crate::tick::Tick;
 use crate::timeline::Time;
 use crate::timer::Timer;
 
@@ -20,4 +21,16 @@ fn a_round_is_one_bounded_visit_to_a_shard() {
     // at the end of the round, too.
     let during = offers() - 1;
     assert!(0 < during && during * ENTRIES_PER_BATCH <= ready, "{during}");
+}
+
+#[test]
+fn what_was_cancelled_in_many_shards_is_slept_over() {
+    let (engine, _clock) = Engine::builder().shards(16).start_virtual().unwrap();
+    // In each shard.
+    for n in 0..200 {
+        let timer = Timer::at(Time::from_secs(9), n).named(n.to_string());
+        engine.schedule(timer).unwrap();
+    }
+    assert_eq!(engine.cancel_all().len(), 200);
+    assert_eq!(engine.core.confirm_next_due(), Tick::MAX);
 }

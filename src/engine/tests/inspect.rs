@@ -33,6 +33,8 @@ fn every_live_timer_is_in_a_slot_or_in_a_ready_list() {
             counted(&inspection) == 0
         );
         assert!(inspection.shards.iter().any(|shard| shard.reached > Tick(0)));
+        // Reports are in no queue.
+        assert!(inspection.shards.iter().all(|shard| shard.queued.len() == 2));
         engine.queue(0).try_recv().unwrap();
     }
     assert_eq!((inspected_tick(&engine), engine.inspect(1).wheel_size), (MS, 20));
