@@ -145,6 +145,7 @@ fn promise_02_each_budget_hands_out_what_it_made_ready() {
     let past = |n| _ = engine.put(Timer::at(Time::START, n));
     (0..100).for_each(past);
     let process = |budget| (driver.process_due(budget), payloads(&engine));
+    assert_eq!(process(0), (Advance::More, vec![]));
     assert_eq!(process(1), (Advance::More, vec![0]));
     assert_eq!(process(39), (Advance::More, (1..40).collect()));
     assert_eq!(process(usize::MAX), (Advance::Done, (40..100).collect()));

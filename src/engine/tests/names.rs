@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::engine::Engine;
 use crate::shard::names::NAMESAKES_PER_HOLD;
+use crate::stats::RefusedTimers;
 use crate::timer::{Cancel, Refusal, Timer};
 
 /// A look-up takes many holds. Between two of them, timers end and others come.
@@ -79,6 +80,8 @@ fn one_of_many_threads_gets_a_unique_name() {
         drop(created);
         assert!(engine.cancel(id).is_cancelled());
     }
+    // Only for want of room are timers counted that were refused.
+    assert_eq!(engine.snapshot().refused, RefusedTimers::default());
 }
 
 #[test]
