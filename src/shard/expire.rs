@@ -45,6 +45,7 @@ impl<T> Shard<T> {
         loop {
             match self.wheel.step(to, budget) {
                 Step::Due(at) => {
+                    self.wheel.look_ahead();
                     let deadline = self.tick.start_of(self.wheel.expired_deadline_of(at));
                     self.lateness.record_nanos(now.since_nanos(deadline));
                     due(self, at);

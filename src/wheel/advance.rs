@@ -389,8 +389,9 @@ impl<T> Wheel<T> {
     fn take_ticks(&mut self, turn: Turn) {
         self.slots.now = turn.start;
         self.is_sorting |= self.take_unsorted(turn.list);
+        self.ahead = self.entries.links(turn.list).prev;
         self.entries.move_all(turn.list, DUE);
-        self.slots.vacate(turn.list);
+        self.slots.vacate(turn.list, 1);
     }
 
     /// Takes the only timer out of an outer slot whose turn comes, if the timer is due by `to`:
@@ -419,7 +420,7 @@ impl<T> Wheel<T> {
             self.entries.move_all(first.nth(part), CASCADE.nth(part));
             left &= left - 1;
         }
-        self.slots.vacate_all(first, parts);
+        self.slots.vacate(first, parts);
     }
 
     /// Links the timers of an outer slot again, further inward, one of each part in turn.

@@ -474,6 +474,12 @@ impl<T> Entries<T> {
         unsafe { &*self.place(at) }
     }
 
+    /// Returns the entry before this one, on whatever list it is. If it was cut off, returns it.
+    #[inline]
+    pub(super) fn before(&self, at: EntryIndex) -> EntryIndex {
+        if at.0 < self.first + self.used { self.links(at).prev } else { at }
+    }
+
     pub(super) fn links_mut(&mut self, at: EntryIndex) -> &mut Links {
         // SAFETY: as above, with `&mut self`.
         unsafe { &mut *self.place(at) }

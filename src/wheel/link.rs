@@ -206,7 +206,7 @@ impl<T> Wheel<T> {
     #[inline]
     pub(crate) fn unlink(&mut self, entry: EntryIndex) {
         if let Some(list) = self.entries.unlink(entry) {
-            self.slots.vacate(list);
+            self.slots.vacate(list, 1);
         }
     }
 }

@@ -123,6 +123,8 @@ pub struct Wheel<T> {
     cascading: u64,
     /// Whether timers whose tick has come go through the heap, because they are out of order.
     is_sorting: bool,
+    /// How far [`Wheel::look_ahead`] has come.
+    ahead: EntryIndex,
     heap: BinaryHeap<Sorted>,
     /// The stamp of the last timer that was scheduled.
     youngest: Stamp,
@@ -205,6 +207,7 @@ impl<T> Wheel<T> {
             ended: (0, 0),
             cascading: 0,
             is_sorting: false,
+            ahead: EntryIndex::list(0),
             heap: BinaryHeap::new(),
             youngest: Stamp::NONE,
             number,

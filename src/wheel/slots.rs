@@ -211,15 +211,10 @@ impl Slots {
         list
     }
 
-    /// Notes that a list has become empty. It need not be a slot's.
+    /// Notes that some lists of a word have become empty: a bit for each, from this one on. They
+    /// need not be a slot's.
     #[inline(always)]
-    pub(super) fn vacate(&mut self, list: EntryIndex) {
-        self.vacate_all(list, 1);
-    }
-
-    /// Notes that some lists of a word have become empty: a bit for each, from this one on.
-    #[inline(always)]
-    pub(super) fn vacate_all(&mut self, list: EntryIndex, lists: u64) {
+    pub(super) fn vacate(&mut self, list: EntryIndex, lists: u64) {
         let index = (list.index() / PER_WORD) as usize;
         if let Some(word) = self.words.get_mut(index) {
             word.occupied &= !(lists << (list.index() % PER_WORD));
