@@ -13,7 +13,7 @@ LIMITS = {
     "wheel": 2_022,
     "tests": 11_794,
     "tests and models": 14_487,
-    "documents": 3_272,
+    "documents": 3_270,
 }
 
 
