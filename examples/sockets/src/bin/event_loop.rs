@@ -64,8 +64,11 @@ mod linux {
         let mut read = Vec::new();
         let mut events = Events::with_capacity(16);
         while order.len() < 3 || read != b"hello" {
-            // Without a timeout: the timers have a descriptor too.
-            poll.poll(&mut events, None)?;
+            // Without a timeout: the timers have a descriptor too. A signal ends the wait early.
+            match poll.poll(&mut events, None) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                polled => polled?,
+            }
             for event in &events {
                 match event.token() {
                     // After `More`, the descriptor is readable anew.
