@@ -53,6 +53,14 @@ fn a_count_stops_at_the_limit() {
     let limits = [0, 1, 5, 8, 9, 256, usize::MAX];
     let counts = limits.map(|most| counted(&engine.inspect(most)));
     assert_eq!(counts, [0, 1, 5, 8, 9, 256, 1_000]);
+    // The more it may count, the fewer of the 64 slots one hold of the lock visits.
+    let offers = engine.core.shards[0].shard.pretend_an_urgent_waiter();
+    let holds = |most| {
+        let before = offers();
+        drop(engine.inspect(most));
+        offers() - before
+    };
+    assert_eq!([1, 16, 256].map(holds), [1, 4, 64]);
 }
 
 /// The lists of a closed shard are not maintained, so nothing may walk along them.
