@@ -186,7 +186,8 @@ impl<T> Core<T> {
                 cell.step_aside();
                 held = self.hold(cell);
                 held.shard.put_back(signals);
-                back_since = Some(Instant::now());
+                // A sink ends each hold anyway.
+                back_since = self.sink.is_none().then(Instant::now);
             }
         }
         let done = held.shard.has_settled(visit.tick, since);
