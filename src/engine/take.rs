@@ -118,7 +118,7 @@ impl<T> Core<T> {
     pub(crate) fn rearm_lent(&self, id: TimerId, number: u64, when: When) -> Result<(), Refusal> {
         let cell = self.cell_of(id).ok_or(Refusal::Gone)?;
         let (due, _) = self.resolve(when).ok_or(Refusal::InstantOnOtherClock)?;
-        cell.lock().rearm_lent(id, number, due)
+        cell.lock().rearm_lent(id, number, due, || self.tick_now())
     }
 
     /// Takes back a firing that was lent, and sets the next one. Returns the payload with

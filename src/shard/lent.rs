@@ -8,17 +8,20 @@ use crate::id::TimerId;
 use crate::shard::record::State;
 use crate::shard::take::{Outcome, Returned};
 use crate::shard::{Due, Phase, Shard};
+use crate::tick::Tick;
 use crate::timeline::Time;
 use crate::timer::{CloseReason, Refusal};
 use crate::wheel::EntryIndex;
 
 impl<T> Shard<T> {
-    /// Sets the next firing of a timer from within the current one.
+    /// Sets the next firing of a timer from within the current one. Calls `now` only after a
+    /// shutdown has begun.
     pub(crate) fn rearm_lent(
         &mut self,
         id: TimerId,
         number: u64,
         next: Due,
+        now: impl FnOnce() -> Tick,
     ) -> Result<(), Refusal> {
         let at = self.wheel.find_own(id).ok_or(Refusal::Gone)?;
         let key = self.record_if_lent(at).ok_or(Refusal::Gone)?;
@@ -26,10 +29,14 @@ impl<T> Shard<T> {
             return Err(Refusal::Gone);
         }
         let record = &mut self.records[key];
-        let State::Lent { ending, .. } = record.state else {
+        let State::Lent { mut ending, .. } = record.state else {
             return Err(record.state.obstacle());
         };
         let is_closed = self.phase == Phase::Closed;
+        if is_closed && ending.is_none() && record.is_last() {
+            // As the shutdown will mark it, which returns other timers.
+            ending = Some((CloseReason::ShutDown, now()));
+        }
         if ending.is_some() || is_closed {
             // The refusal tells the task of the end, so it does not run for that as well.
             record.run_on_end = false;
@@ -59,7 +66,8 @@ impl<T> Shard<T> {
         next: Due,
         now: Time,
     ) -> Result<(), (Refusal, T)> {
-        match self.rearm_lent(id, number, next) {
+        let tick = self.tick;
+        match self.rearm_lent(id, number, next, || tick.tick_at(now)) {
             Err(reason) => Err((reason, payload)),
             Ok(()) => {
                 // Who waits for a return has cancelled the timer, which refuses this.

@@ -103,7 +103,7 @@ impl Search {
         let (next, now) = (self.due(time), self.now);
         if self.random.bool() {
             let Held { id, number, .. } = self.held[at];
-            let set = self.shard.rearm_lent(id, number, next);
+            let set = self.shard.rearm_lent(id, number, next, || Tick(0));
             self.held[at].rearmed |= set.is_ok();
             return;
         }
