@@ -220,11 +220,11 @@ impl<T> Core<T> {
     }
 
     /// Releases the lock for a holder that has linked no timer and raised no signal. Frees the
-    /// memory of a wheel that has become empty after that.
+    /// memory of a shard that has become empty after that.
     #[inline]
     pub(super) fn let_go(mut held: Held<'_, T>) {
         if held.shard.wheel.is_worth_freeing() {
-            let retired = held.shard.wheel.give_back();
+            let retired = held.shard.give_back();
             drop(held);
             drop(retired);
         }
@@ -246,7 +246,7 @@ impl<T> Core<T> {
     #[cold]
     fn release_and_signal(&self, mut held: Held<'_, T>) {
         let signals = held.shard.take_signals();
-        let retired = held.shard.wheel.give_back();
+        let retired = held.shard.give_back();
         let mut earliest_new = held.shard.take_earliest_new();
         let wakes_driver = signals.wake_driver && self.is_driven;
         if wakes_driver {

@@ -178,20 +178,27 @@ impl<T> Shard<T> {
 /// miss.
 pub(crate) const TRIMMED_PER_HOLD: usize = 256;
 
-/// What is not needed any more, to be dropped after the lock is released.
-type Unneeded<T> = (Slab<TimerRecord<T>>, ByHash, Vec<VecDeque<EntryIndex>>);
-
 impl<T> Shard<T> {
     /// Begins to give memory back: that of records and names, if there is no record, and that
-    /// of the hints for prefetching and of sorting.
-    pub(crate) fn begin_shrink(&mut self) -> (Unneeded<T>, impl Sized + use<T>) {
-        let mut unneeded = Unneeded::default();
-        if self.records.is_empty() {
-            std::mem::swap(&mut self.records, &mut unneeded.0);
-            std::mem::swap(&mut self.index, &mut unneeded.1);
-        }
-        unneeded.2.extend(self.ready.iter_mut().map(|ready| ready.take_hints()));
-        (unneeded, self.wheel.take_idle_heap())
+    /// of the hints for prefetching and of sorting. The caller drops it after it has released the
+    /// lock.
+    pub(crate) fn begin_shrink(&mut self) -> impl Sized + use<T> {
+        let hints: Vec<_> = self.ready.iter_mut().map(|ready| ready.take_hints()).collect();
+        (self.take_idle_records(), hints, self.wheel.take_idle_heap())
+    }
+
+    /// Takes the memory of records and names, if there is no record.
+    fn take_idle_records(&mut self) -> Option<(Slab<TimerRecord<T>>, ByHash)> {
+        let are_idle = self.records.is_empty();
+        are_idle.then(|| (std::mem::take(&mut self.records), std::mem::take(&mut self.index)))
+    }
+
+    /// Takes the memory of a shard that has become empty, if it has much, to be dropped after
+    /// the lock is released.
+    #[cold]
+    pub(crate) fn give_back(&mut self) -> Option<impl Sized + use<T>> {
+        let entries = self.wheel.give_back()?;
+        Some((entries, self.take_idle_records()))
     }
 
     /// Passes a bounded number of the vacant entries behind the last timer. Returns whether

@@ -53,6 +53,11 @@ fn a_shard_that_becomes_empty_gives_its_memory_back_by_itself() {
     assert!(bytes(&engine) <= new, "{} and {new} when new", bytes(&engine));
     fill().iter().for_each(|&id| _ = engine.cancel(id));
     assert!(bytes(&engine) <= new, "{} after the last cancel", bytes(&engine));
+    let named = |n: u64| Timer::after(Duration::from_secs(n), n).named(n.to_string());
+    (0..10_000).for_each(|n| _ = engine.schedule(named(n)).unwrap());
+    engine.cancel_all();
+    let memory = engine.snapshot().memory;
+    assert!(memory <= new, "{memory} after the last one with a record");
 }
 
 /// Schedules and cancels at random, and checks that each timer still has
