@@ -3,7 +3,6 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::thread;
 
 use crate::drive::Driver;
 use crate::engine::Engine;
@@ -109,7 +108,11 @@ fn run(queue: &Queue<Task>, claimed: Claimed<Task>) -> Option<TimerId> {
     }
     let outcome = match &ran {
         Ok(()) => Outcome::Returned,
-        Err(_) => Outcome::Panicked,
+        Err(_) => {
+            // First, because who reads the report may look at the count.
+            core.count_panic();
+            Outcome::Panicked
+        }
     };
     // Dropping a closure runs foreign code as well.
     let ended = catch_unwind(AssertUnwindSafe(|| {
@@ -120,28 +123,13 @@ fn run(queue: &Queue<Task>, claimed: Claimed<Task>) -> Option<TimerId> {
             drop(task)
         }
     }));
-    count_panic(queue, id, name, [ran, ended]);
+    if ran.is_ok() && ended.is_err() {
+        core.count_panic();
+    }
+    for thrown in [ran, ended].into_iter().filter_map(Result::err) {
+        observe::dispose(thrown, |thrown| observe::panicked(core.subject(), id, name, thrown));
+    }
     None
-}
-
-/// Counts the panic of a task, or of its drop.
-fn count_panic(
-    queue: &Queue<Task>,
-    id: TimerId,
-    name: Option<&str>,
-    ends: [thread::Result<()>; 2],
-) {
-    let thrown: Vec<_> = ends.into_iter().filter_map(Result::err).collect();
-    if thrown.is_empty() {
-        return;
-    }
-    for thrown in thrown {
-        observe::dispose(thrown, |thrown| {
-            let subject = queue.core().subject();
-            observe::panicked(subject, id, name, thrown);
-        });
-    }
-    queue.core().count_panic();
 }
 
 /// The number of entries that may be touched for each task that may run. A

@@ -44,6 +44,22 @@ impl Drop for Bomb {
 }
 
 #[test]
+fn a_panic_is_counted_before_its_timer_has_ended() {
+    struct Counts(TaskEngine, Sender<u64>);
+    impl Drop for Counts {
+        fn drop(&mut self) {
+            self.1.send(self.0.snapshot().panics).unwrap();
+        }
+    }
+    let (tasks, clock) = virtual_tasks();
+    let (tell, told) = channel();
+    let counts = Counts(tasks.clone(), tell);
+    tasks.run(Timer::after(MS, move |_| assert!(counts.0.is_shut_down(), "on purpose"))).unwrap();
+    clock.run_until(at(1));
+    assert_eq!(told.recv(), Ok(1));
+}
+
+#[test]
 fn promise_10_a_panic_is_caught_and_the_worker_goes_on() {
     let (tasks, clock) = virtual_tasks();
     let (dropped, told) = (told(), told());
