@@ -522,7 +522,8 @@ impl StartError {
         StartError::Setting("tick", "a tick must be longer than zero");
     pub(super) const MAX_TIMERS: StartError = StartError::Setting(
         "max_timers",
-        "zero would refuse all timers, and awaited ones can't be refused: raise it or leave it out",
+        "zero would refuse all timers, and `Timers` refuses none: raise it, or with `Timers` leave \
+         it out",
     );
     pub(super) const SHARDS: StartError = StartError::Setting(
         "shards",
@@ -556,14 +557,12 @@ impl fmt::Display for StartError {
             StartError::Driven => f.write_str(
                 "the caller's loop runs the tasks of this engine: call `process_due` in more threads",
             ),
-            StartError::Alarm(error) => write!(
-                f,
-                "the system gave no timer descriptor: close others or raise their limit ({error})"
+            StartError::Alarm(_) => f.write_str(
+                "the system gave no timer descriptor: close others or raise their limit",
             ),
-            StartError::Thread(error) => write!(
-                f,
-                "the system gave no thread: end others or raise their limit ({error})"
-            ),
+            StartError::Thread(_) => {
+                f.write_str("the system gave no thread: end others or raise their limit")
+            }
         }
     }
 }
@@ -571,7 +570,6 @@ impl fmt::Display for StartError {
 impl std::error::Error for StartError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            StartError::Geometry(error) => Some(error),
             StartError::Alarm(error) | StartError::Thread(error) => Some(error),
             _ => None,
         }

@@ -28,8 +28,8 @@ pub enum Refusal {
     /// The engine holds as many timers and unread reports as
     /// [`Builder::max_timers`](crate::Builder::max_timers) allows.
     Full,
-    /// The engine was shut down or is draining. It accepts no timers, and no timer of which
-    /// a worker has a firing fires again.
+    /// The engine was shut down: it accepts no timers, and no timer of which a worker has a
+    /// firing fires again. While it drains, it accepts none either, but fires those that it has.
     ShutDown,
     /// The timer's name is to be [unique](crate::Timer::unique), and another timer has it.
     NameTaken,
@@ -86,7 +86,7 @@ impl fmt::Display for Refusal {
                 "`max_timers` is reached, counting unread reports: cancel some, read them, or raise it"
             }
             Refusal::ShutDown => {
-                "the engine was shut down: it accepts no more timers, and fires none again"
+                "the engine was shut down or is draining, and accepts no more timers"
             }
             Refusal::NameTaken => "another timer has this unique name: cancel it, or reschedule it",
             Refusal::NoSuchQueue => {
@@ -135,7 +135,8 @@ impl std::error::Error for Refusal {}
 ///
 /// If the payload is `Send + 'static`, `?` turns this into a `Box<dyn Error + Send + Sync>` or
 /// an `anyhow::Error`: what comes back is taken out by value, so it need not be [`Sync`]. For
-/// any other payload, such as an `Rc`, `.map_err(Refusal::from)?` keeps the reason alone.
+/// any other payload, such as an `Rc`, `.map_err(Refusal::from)?` keeps the reason alone. So it
+/// does for a closure, whose `Refused` has no name to downcast to.
 ///
 /// ```
 /// use std::time::Duration;
