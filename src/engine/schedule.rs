@@ -398,7 +398,7 @@ impl<T> Unstarted<T> {
     }
 
     /// Starts the timer; its delay counts from this call. A cancelled timer
-    /// ends at once.
+    /// ends at once or, if the engine was shut down meanwhile, without a trace.
     ///
     /// # Errors
     /// Returns the timer if the engine was shut down meanwhile.

@@ -24,8 +24,8 @@ const TURNS_PER_SHARD: u32 = 64;
 ///
 /// Expired timers stay in the engine until a worker takes them: one at a time with
 /// [`recv`](Queue::recv), many with [`recv_many`](Queue::recv_many). Until then they can
-/// be cancelled. A queue is never full. Each worker thread needs a handle of its own:
-/// clone one, or call [`Engine::queue`](crate::Engine::queue) again.
+/// be cancelled. A queue is never full. A handle is not `Sync`, so that each worker thread needs
+/// one of its own: clone one, or call [`Engine::queue`](crate::Engine::queue) again.
 ///
 /// Timers of one shard (usually those that one thread scheduled) arrive in
 /// the order of their deadlines. The order across shards is not guaranteed.

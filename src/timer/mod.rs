@@ -62,8 +62,8 @@ impl<T> Timer<T> {
     /// Creates a timer that fires once, `delay` after the moment at which it is
     /// scheduled.
     ///
-    /// The delay is rounded up to a tick. With a delay of zero, the timer is due at once.
-    /// With a delay of [`Duration::MAX`], it is never due, and only cancelling or
+    /// The delay is rounded up to a tick. With a delay of zero, the timer is due at once: its
+    /// deadline is the beginning of the current tick, from which its lateness counts. With a delay of [`Duration::MAX`], it is never due, and only cancelling or
     /// shutdown ends it. On a virtual clock, a timer that is due at once still waits for
     /// the next advance, even one by zero: see [`VirtualClock`](crate::VirtualClock).
     #[inline]
@@ -185,7 +185,8 @@ impl<T> Timer<T> {
 
     /// Allows the timer to fire up to `tolerance` late, in order to share a wake-up with
     /// other timers. The deadline is rounded up to the coarsest boundary of a level that
-    /// lies within the window.
+    /// lies within the window. The timer waits for that boundary, even if the ticker wakes up
+    /// sooner: with the default wheel, a tolerance of an hour makes it some four minutes late.
     ///
     /// Timers whose windows have the same coarsest boundary share a wake-up. Overlapping
     /// windows do not suffice: each may have a coarser boundary that the other does not
@@ -271,6 +272,10 @@ impl<T> Timer<T> {
     /// ([`Refusal::NameTaken`]). Of threads that schedule such timers at once, only one
     /// succeeds. A timer has its name until it ends, or is cancelled before its last firing. A
     /// later timer that is only [`named`](Timer::named) may still share the name.
+    ///
+    /// A repeating task that is cancelled while it runs gives up its name before it returns. If
+    /// the next one must not run beside it, use
+    /// [`cancel_and_wait`](crate::TaskEngine::cancel_and_wait).
     ///
     /// ```
     /// use std::time::Duration;

@@ -32,7 +32,8 @@ pub struct Level {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Slot {
-    /// The level, counted from 0: slots of level k cover `size^k` ticks.
+    /// The level, counted from 0: slots of level k cover `size^k` ticks. Timers beyond the
+    /// [last level](crate::wheel::Geometry::max_levels) are in a slot of one more.
     pub level: usize,
     /// The slot's position within its level, from 0 to the wheel's size minus one.
     pub index: usize,
@@ -49,8 +50,9 @@ impl<T> Wheel<T> {
     /// the number of timers in each slot. Counts at most `most` timers of a slot; with a
     /// `most` of 1, a count says whether the slot is occupied.
     ///
-    /// Due timers that are waiting to be taken are not in any slot. [`Wheel::slots`]
-    /// names the timers in each slot.
+    /// Due timers that are waiting to be taken are not in any slot, and timers beyond the
+    /// [last level](crate::wheel::Geometry::max_levels) in none of these. [`Wheel::slots`] names
+    /// the timers in each slot.
     ///
     /// # Cost
     /// Reads a few words per slot, and at most `most` entries of it.

@@ -80,10 +80,11 @@ use slots::Slots;
 /// produce the same order in every run.
 ///
 /// A timer that is scheduled, rescheduled or re-armed for a tick already reached is
-/// *overdue*. If [`pop_due`](Wheel::pop_due) or [`advance`](Wheel::advance) is under way to a
-/// tick, it fires in the next call after that tick is reached: a timer that re-arms itself for
-/// now therefore holds up neither the clock nor other timers, and a loop around `pop_due`
-/// ends.
+/// *overdue*. Its tick is then now, wherever a tick is told, but overdue timers fire by the
+/// deadlines that they were given. If [`pop_due`](Wheel::pop_due) or
+/// [`advance`](Wheel::advance) is under way to a tick, it fires in the next call after that tick
+/// is reached: a timer that re-arms itself for now therefore holds up neither the clock nor
+/// other timers, and a loop around `pop_due` ends.
 ///
 /// # Clones
 ///

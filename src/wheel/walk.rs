@@ -107,8 +107,9 @@ impl<T> Wheel<T> {
     /// Save the timers between two passes in the order of their ids, which is the order in which
     /// they were scheduled, and schedule them in that order into a new wheel that starts at the
     /// same tick. Within a tick they then fire as they would have, also those that are re-armed or
-    /// rescheduled after loading, for which the order of this iterator would not do. Only timers
-    /// that are overdue since different ticks may change places.
+    /// rescheduled after loading, for which the order of this iterator would not do. Only
+    /// [overdue](Wheel#order) timers may change places, because nothing tells the deadlines that
+    /// they were given.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
