@@ -803,6 +803,16 @@ mod tests {
     }
 
     #[test]
+    fn the_only_timer_of_a_slot_is_not_linked_again() {
+        for tick in [64, 70, 127, 4_095] {
+            let (mut wheel, mut fired) = (Wheel::new(64), 0);
+            wheel.schedule_at(Tick(tick), ());
+            assert_eq!(wheel.advance(Tick(tick), 1, |_, _| fired += 1), Advance::Done);
+            assert_eq!(fired, 1, "{tick}");
+        }
+    }
+
+    #[test]
     fn the_only_timer_of_a_slot_waits_for_an_older_one_at_the_tick_after_the_slot() {
         let mut wheel = Wheel::new(64);
         wheel.schedule_at(Tick(128), "old");

@@ -895,7 +895,7 @@ mod tests {
         // As many as there are entries.
         for n in 0..16 {
             let payload = Payload { alive: Rc::clone(&alive), is_fragile: n == 4 };
-            wheel.schedule_at(Tick(n), payload);
+            wheel.schedule_at(Tick(u64::MAX - n), payload);
             if n == 3 {
                 let (mut taken, rest) = (wheel.clone().into_iter(), wheel.clone());
                 assert_eq!(Rc::strong_count(&alive), 13);
@@ -907,5 +907,13 @@ mod tests {
         assert_eq!(Rc::strong_count(&alive), 17);
         assert!(catch_unwind(AssertUnwindSafe(|| drop(wheel))).is_err());
         assert_eq!(Rc::strong_count(&alive), 1);
+
+        let mut wheel = Wheel::new(64);
+        for is_fragile in [true, false] {
+            wheel.schedule_at(Tick(1), Payload { alive: Rc::clone(&alive), is_fragile });
+        }
+        assert!(catch_unwind(AssertUnwindSafe(|| wheel.clear())).is_err());
+        assert_eq!((wheel.len(), Rc::strong_count(&alive)), (1, 2));
+        wheel.assert_consistent();
     }
 }

@@ -305,6 +305,17 @@ mod tests {
     }
 
     #[test]
+    fn a_wheel_that_becomes_empty_keeps_a_little_memory() {
+        for (timers, is_little) in [(4_080, true), (4_096, false)] {
+            let mut wheel = Wheel::new(64);
+            (0..timers).for_each(|n| _ = wheel.schedule_at(Tick(n), n));
+            let bytes = wheel.bytes();
+            while wheel.pop_due(Tick(5_000)).is_some() {}
+            assert_eq!(wheel.bytes() == bytes, is_little, "{timers}");
+        }
+    }
+
+    #[test]
     fn a_search_visits_no_more_entries_than_its_budget() {
         let mut wheel = Wheel::new(64);
         for n in 0..1_000 {

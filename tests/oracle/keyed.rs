@@ -24,7 +24,8 @@ enum Op {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let (key, delay) = (0..24u8, 1..300u64);
+    // The short ones are often due at one tick.
+    let (key, delay) = (0..24u8, prop_oneof![1..300u64, 1..9u64]);
     prop_oneof![
         6 => (key.clone(), delay.clone()).prop_map(|(key, delay)| Op::Insert(key, delay)),
         4 => (key.clone(), delay.clone()).prop_map(|(key, delay)| Op::TryInsert(key, delay)),
@@ -32,7 +33,7 @@ fn op() -> impl Strategy<Value = Op> {
         2 => key.clone().prop_map(Op::Cancel),
         2 => (key, 1..9u32).prop_map(|(key, by)| Op::Add(key, by)),
         3 => (0..80u64).prop_map(Op::PopDue),
-        1 => Just(Op::PopFirst),
+        4 => Just(Op::PopFirst),
         1 => Just(Op::Clear),
     ]
 }

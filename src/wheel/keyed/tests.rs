@@ -199,10 +199,13 @@ fn a_key_that_panics_while_the_wheel_is_cleared_leaves_no_timer_behind() {
 fn the_first_is_the_one_with_the_earliest_deadline_and_then_the_oldest() {
     for is_sorting in [false, true] {
         let mut wheel = KeyedWheel::starting_at(Tick(100), 4);
-        let inserted = [("far", 5_000), ("off", 103), ("postponed", 103), ("same", 900)];
-        assert!(inserted.iter().all(|&(key, at)| wheel.insert(key, Tick(at), ()).is_none()));
+        // One is due at the first tick of its slot, with an older and a younger one.
+        let inserted = [("far", 5_000), ("off", 103), ("postponed", 103), ("same", 1_024)];
+        let mut inserted = inserted.into_iter().chain([("postponed, too", 103)]);
+        assert!(inserted.all(|(key, at)| wheel.insert(key, Tick(at), ()).is_none()));
         wheel.insert("brought forward", Tick(7_000), ());
-        let moves = [("off", u64::MAX), ("postponed", 900), ("brought forward", 800)];
+        let postponed = [("postponed", 1_024), ("postponed, too", 1_024)];
+        let moves = [("off", u64::MAX), postponed[0], postponed[1], ("brought forward", 107)];
         assert!(moves.iter().all(|&(key, tick)| wheel.reschedule(key, Tick(tick))));
         wheel.insert("younger", Tick(100), ());
         wheel.insert("overdue", Tick(7), ());
@@ -211,7 +214,7 @@ fn the_first_is_the_one_with_the_earliest_deadline_and_then_the_oldest() {
         let first = if is_sorting { wheel.pop_due(Tick(100)) } else { wheel.pop_first() };
         let popped = first.into_iter().chain(core::iter::from_fn(|| wheel.pop_first()));
         let now = ["overdue", "far", "younger"].map(|key| (key, 100));
-        let later = [("brought forward", 800), ("postponed", 900), ("same", 900), moves[0]];
+        let later = [moves[3], postponed[0], ("same", 1_024), postponed[1], moves[0]];
         assert!(popped.map(|it| (it.key, it.deadline.0)).eq(now.into_iter().chain(later)));
         assert_eq!((wheel.now(), wheel.by_hash.len()), (Tick(100), 0));
     }
@@ -222,9 +225,11 @@ fn a_wheel_that_shrinks_gives_the_memory_of_keys_and_of_timers_back() {
     let mut wheel = KeyedWheel::new(64);
     (0..9_000).for_each(|n| _ = wheel.insert(n, Tick(9), ()));
     (1..9_000).for_each(|n| _ = wheel.cancel(&n));
+    wheel.insert(1, Tick(8), ());
+    assert_eq!(wheel.pop_first().map(|first| first.key), Some(1));
     let bytes = wheel.wheel.bytes();
     wheel.shrink();
-    assert!(wheel.wheel.bytes() < bytes / 2);
+    assert!(wheel.wheel.bytes() < bytes / 2 && wheel.found.capacity() == 0);
     #[cfg(feature = "std")]
     assert!(wheel.by_hash.room() < 100);
     assert_eq!(wheel.cancel(&0), Some(()));
@@ -238,7 +243,7 @@ fn a_full_cache_takes_out_what_a_sorted_set_does() {
     for age in 0..20_000_u64 {
         let random = age.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         // Most come behind all others; some are sooner, and some replace an older one.
-        let usual = 5_000 + age / 4;
+        let usual = 5_000 + age / if age < 10_000 { 4 } else { 4_000 };
         let deadline = if random % 16 == 0 { random % usual } else { usual };
         let key = if random % 3 == 0 { random % (age + 1) } else { age };
         let before = timers.get(&key).copied().inspect(|it| _ = sorted.remove(it));
@@ -263,12 +268,13 @@ fn a_full_cache_takes_out_what_a_sorted_set_does() {
 #[test]
 fn what_comes_between_makes_no_search_necessary() {
     let mut cache = KeyedWheel::new(64);
+    cache.insert(200, Tick(9_000), ());
     (0..100).for_each(|n| _ = cache.insert(n, Tick(5_000), ()));
     assert_eq!(cache.pop_first().map(|first| first.key), Some(0));
-    cache.insert(100, Tick(50), ());
-    assert!(cache.reschedule(&99, Tick(40)));
-    assert_eq!(cache.found.len(), 101);
-    assert!([99, 100, 1].iter().all(|&key| cache.pop_first().unwrap().key == key));
+    cache.insert(100, Tick(40), ());
+    assert!(cache.reschedule(&99, Tick(40)) && cache.reschedule(&200, Tick(5_000)));
+    assert_eq!(cache.found.len(), 102);
+    assert!([99, 100, 200, 1].iter().all(|&key| cache.pop_first().unwrap().key == key));
     // What it remembers stays within bounds.
     (1_000..4_000).for_each(|n| _ = cache.insert(n, Tick(10), ()));
     assert_eq!(cache.found.len(), FOUND_AT_ONCE);
