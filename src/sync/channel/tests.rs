@@ -3,9 +3,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Poll, Wake, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use super::Channel;
 use super::sleepers::{Calls, Place, Sleepers, Threads};
+use super::{Channel, Wait};
 
 /// A waker that counts its calls.
 #[derive(Default)]
@@ -147,22 +149,29 @@ fn a_task_that_has_received_is_called_no_more() {
     let mut tasks: [Task; 2] = waiting(&channel);
     // As it may find a message that is still to call somebody.
     channel.messages.push(1);
-    assert_eq!(tasks[0].poll(&channel), Some(1));
+    let sleepers = || channel.sleepers.load(Ordering::Relaxed);
+    assert_eq!((tasks[0].poll(&channel), sleepers()), (Some(1), 1));
     channel.send(2);
-    assert_eq!(calls(&tasks), [0, 1]);
+    assert_eq!((calls(&tasks), sleepers()), (vec![0, 1], 0));
 }
 
 #[test]
 fn a_message_that_calls_a_watcher_calls_one_more() {
     let channel = Channel::new(1);
-    let watchers = [(); 2].map(|()| {
+    let mut watchers = [(); 2].map(|()| {
         let mut watcher = Task::at(Place::watching());
         assert_eq!(watcher.poll(&channel), None);
         watcher
     });
-    let tasks: [Task; 2] = waiting(&channel);
+    let mut tasks: [Task; 2] = waiting(&channel);
     channel.send(1);
     assert_eq!((calls(&watchers), calls(&tasks)), (vec![1, 1], vec![1, 0]));
+    // They still watch when they wait again.
+    assert_eq!(tasks.each_mut().map(|task| task.poll(&channel)), [Some(1), None]);
+    tasks[1].leave(&channel);
+    assert!(watchers.iter_mut().chain(&mut tasks).all(|it| it.poll(&channel).is_none()));
+    channel.send(2);
+    assert_eq!((calls(&watchers), calls(&tasks)), (vec![2, 2], vec![2, 0]));
 }
 
 #[test]
@@ -173,6 +182,29 @@ fn everyone_is_called_at_once() {
     assert_eq!(calls(&tasks), [0, 0, 0]);
     channel.wake_receivers();
     assert_eq!(calls(&tasks), [1, 1, 1]);
+}
+
+#[test]
+fn a_wait_is_no_shorter_than_its_limit() {
+    let (channel, limit, begun) =
+        (Channel::<()>::new(1), Duration::from_micros(500), Instant::now());
+    assert_eq!(channel.recv(Wait::at_most(limit)), None);
+    assert!(begun.elapsed() >= limit);
+}
+
+#[test]
+fn all_threads_are_woken_at_once() {
+    let (channel, limit) = (Channel::<()>::new(1), Duration::from_secs(20));
+    let begun = Instant::now();
+    thread::scope(|scope| {
+        (0..2).for_each(|_| _ = scope.spawn(|| channel.recv(Wait::at_most(limit))));
+        while channel.sleepers.load(Ordering::Relaxed) < 2 {
+            thread::yield_now();
+        }
+        channel.close();
+        channel.wake_receivers();
+    });
+    assert!(begun.elapsed() < limit);
 }
 
 fn callees(sleepers: &mut Sleepers, count: usize) -> Vec<&'static str> {
@@ -219,18 +251,18 @@ fn a_thread_that_wakes_up_can_be_called_again() {
     assert_eq!(callees(&mut sleepers, 1), ["thread"]);
 }
 
-/// A waker that panics when it is called and when it is dropped.
+/// A waker that panics when it is called and when it is dropped, and what it throws.
 struct Panics;
 
 impl Wake for Panics {
     fn wake(self: Arc<Panics>) {
-        panic!("on purpose, in the call");
+        std::panic::panic_any(Panics);
     }
 }
 
 impl Drop for Panics {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
+        if !thread::panicking() {
             panic!("on purpose, in the drop");
         }
     }
@@ -239,13 +271,13 @@ impl Drop for Panics {
 #[test]
 fn a_waker_that_panics_harms_nobody() {
     let channel = Channel::new(2);
-    let mut place = Place::default();
+    let mut place = Place::watching();
     let panics = Arc::new(Panics);
     let waker = Waker::from(Arc::clone(&panics));
     assert!(channel.poll_recv(&mut place, &waker).is_pending());
     let [mut task] = waiting(&channel);
     channel.send(1);
-    assert_eq!(channel.panics(), 1, "the call");
+    assert_eq!((channel.panics(), task.calls()), (1, 1), "the call");
     channel.leave(&mut place);
     assert_eq!(task.poll(&channel), Some(1));
 
@@ -255,6 +287,9 @@ fn a_waker_that_panics_harms_nobody() {
     channel.messages.push(2);
     assert_eq!(channel.poll_recv(&mut place, Waker::noop()), Poll::Ready(Some(2)));
     assert_eq!(channel.panics(), 2, "the drop");
+    assert!(channel.poll_recv(&mut place, &Waker::from(Arc::new(Panics))).is_pending());
+    channel.leave(&mut place);
+    assert_eq!(channel.panics(), 3, "the drop of one that was not called");
 }
 
 /// A waker that calls its channel when it is called and when it is dropped.

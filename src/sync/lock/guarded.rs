@@ -197,7 +197,7 @@ mod tests {
     fn is_urgent(wait: impl FnOnce(&Lock<()>) + Send) -> bool {
         let lock = Lock::new(());
         let held = lock.lock();
-        thread::scope(|scope| {
+        let urgent = thread::scope(|scope| {
             scope.spawn(|| wait(&lock));
             while !lock.has_waiters() {
                 thread::yield_now();
@@ -205,7 +205,9 @@ mod tests {
             let urgent = lock.has_urgent_waiters();
             drop(held);
             urgent
-        })
+        });
+        assert!(!lock.has_waiters());
+        urgent
     }
 
     #[test]

@@ -3,8 +3,9 @@ use crate::sync::lock::parker::CondvarParker;
 use std::cell::{Cell, RefCell};
 use std::sync::{Condvar, Mutex};
 use std::thread;
+use std::time::Duration;
 
-/// Sleeps that only a wake-up ends, and the number of those that have begun.
+/// Sleeps that only a wake-up ends, within a limit, and the number of those that have begun.
 #[derive(Default)]
 struct Untimed {
     mutex: Mutex<()>,
@@ -17,7 +18,8 @@ impl Parker for Untimed {
         let guard = self.mutex.lock().unwrap();
         if word.load(Ordering::Relaxed) == seen {
             self.begun.fetch_add(1, Ordering::Relaxed);
-            drop(self.woken.wait(guard).unwrap());
+            let woken = self.woken.wait_timeout(guard, Duration::from_secs(20)).unwrap();
+            assert!(!woken.1.timed_out(), "forgotten");
         }
     }
 
@@ -37,7 +39,7 @@ struct Counted {
 impl Parker for Counted {
     fn park(&self, word: &AtomicU32, seen: u32) {
         assert_eq!(word.load(Ordering::Relaxed), seen, "would not sleep");
-        self.sleeps.fetch_add(1, Ordering::Relaxed);
+        assert!(self.sleeps.fetch_add(1, Ordering::Relaxed) < 1_000, "sleeps for ever");
     }
 
     fn wake_one(&self, _word: &AtomicU32) {
@@ -92,14 +94,18 @@ fn pauses_until(
 
 #[test]
 fn a_waiter_polls_twice_before_it_requests_the_lock() {
-    let lock = RawLock::default();
-    let pauses = pauses_until(&lock, |lock, pause| {
-        assert_eq!(lock.wanted(), if pause > 2 { REQUESTED } else { 0 });
-        pause == 3
-    });
-    assert_eq!(pauses, [POLLS[0], POLLS[1], BETWEEN_ATTEMPTS]);
-    // The unlock saw the request.
-    assert_eq!((lock.wanted(), lock.sleeps(), lock.wakes()), (0, 0, 0));
+    // Another one may sleep.
+    for parked in [0, PARKED] {
+        let lock = RawLock::default();
+        lock.wanted.store(parked, Ordering::Relaxed);
+        let pauses = pauses_until(&lock, |lock, pause| {
+            assert_eq!(lock.wanted(), parked | if pause > 2 { REQUESTED } else { 0 });
+            pause == 3
+        });
+        assert_eq!(pauses, [POLLS[0], POLLS[1], BETWEEN_ATTEMPTS]);
+        // The unlock saw the request.
+        assert_eq!((lock.wanted(), lock.sleeps(), lock.wakes()), (0, 0, parked / PARKED));
+    }
 }
 
 #[test]
