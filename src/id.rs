@@ -341,6 +341,8 @@ mod tests {
             for asked in wheels.map(WheelNumber::from) {
                 let id = TimerId::new(made, MAX_SEQUENCE, u32::MAX);
                 assert_eq!(id.is_of(asked), made == asked, "{made} {asked}");
+                let index = id.index_in(asked).filter(|&index| index <= u64::from(u32::MAX));
+                assert_eq!(index.is_some(), made == asked, "{made} {asked}");
             }
         }
     }
@@ -390,6 +392,11 @@ mod tests {
         assert_eq!(first_of(4, last - 3), last - 3);
         assert_eq!(first_of(4, last - 2), 1 << 32);
         assert_eq!(first_of(4, 1 << 32), 1 << 32);
+        // Of two that reserve nearly all, the second begins anew.
+        let reserve = || WheelNumber::reserve(last as usize);
+        let ends = |first: WheelNumber| (first.number(), first.number() + last - 1);
+        let [one, two] = [ends(reserve()), ends(reserve())];
+        assert!(one.1 < two.0 && one.0 >> 32 == one.1 >> 32 && two.0 >> 32 == two.1 >> 32);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use core::fmt;
 ///
 /// let now = Tick(40);
 /// assert_eq!(now.after(2), Tick(42));
-/// assert_eq!(Tick(42).since(now), 2);
+/// assert_eq!((Tick(42).since(now), now.since(Tick(42))), (2, 0));
 /// assert_eq!(Tick::MAX.after(1), Tick::MAX);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -278,7 +278,13 @@ mod tests {
         time -= second;
         assert_eq!(time, Time::from_secs(6));
         assert_eq!((time - 9 * second, time - Duration::MAX), (Time::START, Time::START));
-        assert_eq!((time.checked_sub(9 * second), time.checked_sub(Duration::MAX)), (None, None));
+        assert_eq!(
+            (time.checked_sub(9 * second), Time::MAX.checked_sub(Duration::MAX)),
+            (None, None)
+        );
+        // In 64 bits, so many nanoseconds are none.
+        let too_long = Duration::from_secs(1 << 60);
+        assert_eq!((Time::START + too_long, Time::START - time), (Time::MAX, Duration::ZERO));
         assert_eq!(time.checked_add(Duration::from_nanos(u64::MAX)), None);
         let last = Time::from_nanos(u64::MAX - 1);
         assert_eq!(time.checked_add(last - time), Some(last));
@@ -288,6 +294,7 @@ mod tests {
     #[test]
     fn times_are_made_in_any_unit_and_saturate() {
         let second = Time::START + Duration::from_secs(1);
+        assert_eq!(format!("{second} {second:?}"), "1s Time(1s)");
         assert_eq!(Time::from_nanos(1_000_000_000), second);
         assert_eq!(Time::from_micros(1_000_000), second);
         assert_eq!(Time::from_millis(1_000), second);

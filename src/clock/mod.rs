@@ -157,6 +157,8 @@ mod tests {
             prop_assert!(time <= back && back - time < MOMENT);
             let again = clock.instant_of(back).unwrap();
             prop_assert!(instant <= again && again - instant < MOMENT);
+            let exact = clock.instant_at(time).unwrap();
+            prop_assert_eq!(clock.time_of(exact), Some(time));
         }
     }
 
@@ -169,13 +171,16 @@ mod tests {
 
     #[test]
     fn only_the_monotonic_clock_measures_instants() {
-        let now = Instant::now();
+        let now = Instant::now() + MOMENT;
         let clock = Clock::virtual_at(Time::START);
         assert_eq!((clock.time_of(now), clock.instant_of(Time::START)), (None, None));
+        assert_eq!(clock.name(), "virtual");
         #[cfg(target_os = "linux")]
         {
             let clock = Clock::system(ClockSource::BootTime);
             assert_eq!((clock.time_of(now), clock.instant_of(Time::START)), (None, None));
+            assert_eq!(clock.name(), "boot time");
+            assert!(matches!(clock, Clock::System(clock) if clock.id() == libc::CLOCK_BOOTTIME));
         }
     }
 

@@ -287,6 +287,7 @@ mod tests {
         let latest = start + Duration::from_nanos(SPREAD.into());
         assert_eq!(clock.time_of(latest), Some(Time::from_nanos(SPREAD.into())));
         assert_eq!(clock.instant_of(Time::START), Some(latest));
+        assert_eq!(clock.raw(Time::MAX), u64::MAX);
         // A delay counts from a time that instants have reached, too.
         let now = Time::from_nanos(clock.nanos() + u64::from(SPREAD));
         assert!(clock.after(Duration::ZERO) >= now);

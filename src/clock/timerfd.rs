@@ -93,3 +93,26 @@ fn disarmed() -> libc::itimerspec {
     let zero = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     libc::itimerspec { it_interval: zero, it_value: zero }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::clock::ClockSource;
+
+    /// `promises` tests the descriptor of a driver.
+    #[test]
+    fn the_timer_of_a_ticker_is_not_left_to_other_programs() {
+        let timer = TimerFd::for_ticker(SystemClock::new(ClockSource::Monotonic));
+        let fd = timer.unwrap().unwrap().fd;
+        let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd()));
+        let info = info.unwrap();
+        let flags = info.lines().find_map(|line| line.strip_prefix("flags:")).unwrap();
+        let flags = libc::c_int::from_str_radix(flags.trim(), 8).unwrap();
+        assert_ne!(flags & libc::O_CLOEXEC, 0);
+    }
+
+    #[test]
+    fn a_deadline_in_a_century_is_no_nearer() {
+        assert_eq!(seconds(3_000_000_000 * 1_000_000_000), 3_000_000_000);
+    }
+}
