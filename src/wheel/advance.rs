@@ -336,7 +336,7 @@ impl<T> Wheel<T> {
     #[cold]
     fn take_present(&mut self) {
         let turn = self.slots.next_turn();
-        if turn.start == self.slots.now && self.slots.now < Tick::MAX.0 {
+        if turn.start == self.slots.now {
             self.is_sorting |= self.is_firing();
             self.take_ticks(turn);
         }

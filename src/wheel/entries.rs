@@ -503,10 +503,10 @@ impl<T> Entries<T> {
         (first != list).then_some(first)
     }
 
-    /// Returns the entry of a list that has exactly one.
+    /// Returns the entry of a list that has one, unless it has more.
     pub(super) fn sole_of(&self, list: EntryIndex) -> Option<EntryIndex> {
         let Links { next, prev } = *self.links(list);
-        (next == prev && next != list).then_some(next)
+        (next == prev).then_some(next)
     }
 
     /// Returns the entries of a list.
@@ -543,7 +543,7 @@ impl<T> Entries<T> {
     /// Moves all entries of a list to the end of another one.
     pub(super) fn move_all(&mut self, from: EntryIndex, to: EntryIndex) {
         let Links { next: first, prev: last } = *self.links(from);
-        if first != from && from != to {
+        if first != from {
             let end = core::mem::replace(&mut self.links_mut(to).prev, last);
             self.cut_before(end, first);
             self.links_mut(last).next = to;
