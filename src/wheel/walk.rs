@@ -312,6 +312,8 @@ mod tests {
             let bytes = wheel.bytes();
             while wheel.pop_due(Tick(5_000)).is_some() {}
             assert_eq!(wheel.bytes() == bytes, is_little, "{timers}");
+            wheel.shrink();
+            assert!(wheel.bytes() < bytes / 2, "{timers}");
         }
     }
 

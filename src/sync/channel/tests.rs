@@ -243,6 +243,14 @@ fn threads_go_first_where_a_clock_waits_for_them() {
 }
 
 #[test]
+fn a_message_that_calls_a_watcher_calls_a_thread_too() {
+    let (mut sleepers, mut place) = (sleepers(1, 0), Place::watching());
+    assert!(sleepers.enter(&mut place, Waker::noop(), &mut Some(Waker::noop().clone())));
+    let calls = sleepers.call_one();
+    assert_eq!((calls.watchers.len(), calls.threads), (1, Threads::One));
+}
+
+#[test]
 fn a_thread_that_wakes_up_can_be_called_again() {
     let mut sleepers = sleepers(1, 0);
     assert_eq!(callees(&mut sleepers, 2), ["thread", "none"]);
