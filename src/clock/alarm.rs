@@ -355,8 +355,9 @@ mod tests {
     }
 
     #[test]
-    fn no_sleep_begins_after_a_stop() {
+    fn no_sleep_begins_at_its_deadline_or_after_a_stop() {
         for alarm in alarms() {
+            assert!(alarm.sleep(Tick(3), || Tick(3)));
             alarm.stop(|| ());
             assert!(!alarm.sleep(Tick(0), || Tick(now(&alarm).0 + 3)));
             assert_eq!(alarm.wakeups(), 0, "{}", alarm.device());
