@@ -196,10 +196,11 @@ mod tests {
     /// Returns whether a thread that is waiting in `wait` is urgent.
     fn is_urgent(wait: impl FnOnce(&Lock<()>) + Send) -> bool {
         let lock = Lock::new(());
-        let held = lock.lock();
+        let (held, begun) = (lock.lock(), std::time::Instant::now());
         let urgent = thread::scope(|scope| {
             scope.spawn(|| wait(&lock));
             while !lock.has_waiters() {
+                assert!(begun.elapsed() < Duration::from_secs(20), "a waiter is not counted");
                 thread::yield_now();
             }
             let urgent = lock.has_urgent_waiters();
