@@ -3,24 +3,25 @@
 //!
 //! A *pass* is the way to a tick. It begins with the timers that are due already, and then
 //! gives each slot its turn, up to that tick. A slot of level 0 is fired. An outer one is
-//! *cascaded*: its timers are linked again, further inward. What becomes overdue on the way is
-//! left to the next pass, so a timer that always re-arms itself for now holds up nobody.
+//! *cascaded*: its timers are linked again, further inward, and those that are due at its first
+//! tick are due now. What becomes overdue on the way is left to the next pass, so a timer that
+//! always re-arms itself for now holds up nobody.
 //!
 //! All calls loop around [`Wheel::step`], which touches a bounded number of entries. It may
-//! stop anywhere, because a slot whose turn has come moves as a whole onto lists of the
-//! wheel's. What is left to do is then which of them are not empty:
+//! stop anywhere, because a tick whose turn has come moves as a whole onto a list of the
+//! wheel's. What is left to do is then which of these lists are not empty, and which lists of
+//! an outer slot are left to cascade:
 //!
 //! | list | of |
 //! |---|---|
 //! | `OVERDUE` | timers whose deadline had been reached when they were linked, for the next pass |
 //! | `DUE` | timers whose tick has come |
 //! | `IN_HEAP` | timers of a list that was out of order, which are being sorted |
-//! | `CASCADE` | timers that are being cascaded, by the parts of their slot |
 
 use core::cmp::Reverse;
 
 use super::Wheel;
-use super::entries::{CASCADE, DUE, EntryIndex, IN_HEAP, OVERDUE, PARTS, SORTING, Stamp};
+use super::entries::{DUE, EntryIndex, IN_HEAP, OVERDUE, PARTS, SORTING, Stamp};
 use super::slots::Turn;
 use crate::id::TimerId;
 use crate::tick::Tick;
@@ -110,7 +111,7 @@ impl<T> Wheel<T> {
     #[inline(never)]
     fn pop_next(&mut self, to: Tick) -> Option<Expired<T>> {
         let first = self.entries.links(DUE).next;
-        let is_plain = self.pass == Some(to.0) && !self.is_sorting && self.cascading == 0;
+        let is_plain = self.pass == Some(to.0) && !self.is_sorting && self.cascading.1 == 0;
         let is_timer = first != DUE && is_plain && self.len() > 1;
         if !is_timer || !self.is_due(first) || self.entries.is_moved(first) {
             return self.pop_slowly(to);
@@ -278,7 +279,7 @@ impl<T> Wheel<T> {
         if self.pass != Some(to) {
             self.begin_pass(to);
         }
-        if self.cascading != 0 && !self.resume(budget) {
+        if self.cascading.1 != 0 && !self.cascade(budget) {
             return Step::Paused;
         }
         loop {
@@ -292,12 +293,9 @@ impl<T> Wheel<T> {
                 }
                 self.sort_or_link(first);
             }
-            // The most common end, which needs no call.
+            // The most common end, which needs no call. No slot of this tick has timers.
             if self.slots.now == to && !self.is_sorting {
-                let turn = self.slots.next_turn();
-                if turn.start > to {
-                    return self.end_pass(to, turn);
-                }
+                return self.end_pass(to, self.slots.next_turn());
             }
             if let Some(step) = self.take_turns(to, budget) {
                 return step;
@@ -308,9 +306,6 @@ impl<T> Wheel<T> {
     /// Begins a pass to a tick. A pass to another tick ends here, and what it leaves is due now.
     #[inline(always)]
     fn begin_pass(&mut self, to: u64) {
-        if self.pass.is_some() && self.cascading == 0 {
-            self.take_present();
-        }
         if !self.entries.is_empty(OVERDUE) {
             self.is_sorting |= self.take_unsorted(OVERDUE) || self.is_firing();
             self.entries.move_all(OVERDUE, DUE);
@@ -331,29 +326,7 @@ impl<T> Wheel<T> {
         Step::Done
     }
 
-    /// Takes what an unfinished pass has left in the slot of the present tick, to be sorted
-    /// with what is due already.
-    #[cold]
-    fn take_present(&mut self) {
-        let turn = self.slots.next_turn();
-        if turn.start == self.slots.now {
-            self.is_sorting |= self.is_firing();
-            self.take_ticks(turn);
-        }
-    }
-
-    /// Goes on with a cascade. Returns whether there was budget for all.
-    #[cold]
-    fn resume(&mut self, budget: &mut usize) -> bool {
-        let is_over = self.cascade(budget);
-        if is_over {
-            self.take_present();
-        }
-        is_over
-    }
-
-    /// Gives slots their turns until one of level 0 has had its turn, whose timers are due, or
-    /// until something else is to be done.
+    /// Gives slots their turns until timers are due, or until something else is to be done.
     #[inline(never)]
     fn take_turns(&mut self, to: u64, budget: &mut usize) -> Option<Step> {
         if self.is_sorting {
@@ -370,32 +343,38 @@ impl<T> Wheel<T> {
                 return Some(self.end_pass(to, turn));
             } else if *budget == 0 {
                 return Some(Step::Paused);
-            } else if self.slots.level_of(turn.list) == 0 {
-                self.take_ticks(turn);
-                return None;
             } else if let Some(sole) = self.take_sole(turn, last) {
                 *budget -= 1;
                 return Some(Step::Due(sole));
             }
-            self.take_parts(turn);
+            self.slots.now = turn.start;
+            let level = self.slots.level_of(turn.list);
+            if level == 0 || level == self.geometry().levels() {
+                // Those beyond all levels that are due later are linked again like postponed ones.
+                self.take_ticks(turn.list);
+                return None;
+            }
+            self.cascading = self.slots.parts_of(turn.list);
+            self.slots.vacate(self.cascading.0, self.cascading.1);
             if !self.cascade(budget) {
                 return Some(Step::Paused);
+            } else if !self.entries.is_empty(DUE) {
+                return None;
             }
         }
     }
 
-    /// Gives a slot of level 0 its turn: its timers are due.
+    /// Gives a list its turn whose timers may be due.
     #[inline(always)]
-    fn take_ticks(&mut self, turn: Turn) {
-        self.slots.now = turn.start;
-        self.is_sorting |= self.take_unsorted(turn.list);
-        self.ahead = self.entries.links(turn.list).prev;
-        self.entries.move_all(turn.list, DUE);
-        self.slots.vacate(turn.list, 1);
+    fn take_ticks(&mut self, list: EntryIndex) {
+        self.is_sorting |= self.take_unsorted(list);
+        self.ahead = self.entries.links(list).prev;
+        self.entries.move_all(list, DUE);
+        self.slots.vacate(list, 1);
     }
 
-    /// Takes the only timer out of an outer slot whose turn comes, if the timer is due by `to`:
-    /// no other is due before the end of that slot.
+    /// Takes the only timer out of a slot whose turn comes, if the timer is due by `to`: no
+    /// other is due before the end of that slot.
     #[inline(always)]
     fn take_sole(&mut self, turn: Turn, to: u64) -> Option<EntryIndex> {
         let sole = self.entries.sole_of(turn.list)?;
@@ -408,28 +387,14 @@ impl<T> Wheel<T> {
         Some(sole)
     }
 
-    /// Gives an outer slot its turn: its timers are to be cascaded.
-    #[inline(always)]
-    fn take_parts(&mut self, turn: Turn) {
-        self.slots.now = turn.start;
-        let (first, parts) = self.slots.parts_of(turn.list);
-        self.cascading = parts;
-        let mut left = parts;
-        while left != 0 {
-            let part = left.trailing_zeros();
-            self.entries.move_all(first.nth(part), CASCADE.nth(part));
-            left &= left - 1;
-        }
-        self.slots.vacate(first, parts);
-    }
-
-    /// Links the timers of an outer slot again, further inward, one of each part in turn.
-    /// Returns whether there was budget for all.
-    #[inline(always)]
+    /// Links the timers of an outer slot again, further inward, one of each part in turn. None
+    /// is linked to that slot, which the clock is in. Returns whether there was budget for all.
+    #[inline(never)]
     fn cascade(&mut self, budget: &mut usize) -> bool {
-        let (mut left, mut round, mut budget_left) = (self.cascading, self.cascading, *budget);
+        let (first, mut left) = self.cascading;
+        let (mut round, mut budget_left) = (left, *budget);
         while left != 0 {
-            let list = CASCADE.nth(round.trailing_zeros());
+            let list = first.nth(round.trailing_zeros());
             let entry = self.entries.links(list).next;
             if entry == list {
                 self.entries.set_apart(list);
@@ -448,14 +413,19 @@ impl<T> Wheel<T> {
             round &= round - 1;
             round = if round == 0 { left } else { round };
         }
-        if left != 0 {
-            for list in (0..PARTS).map(|part| CASCADE.nth(part)) {
-                self.entries.cut_before(list, self.entries.links(list).next);
-            }
-        }
         *budget = budget_left;
-        self.cascading = left;
+        self.cascading.1 = left;
+        self.cascading().for_each(|list| {
+            self.entries.cut_before(list, self.entries.links(list).next);
+        });
+        self.is_sorting |= self.take_unsorted(DUE);
         left == 0
+    }
+
+    /// Returns the lists of an outer slot that are left to cascade.
+    pub(super) fn cascading(&self) -> impl Iterator<Item = EntryIndex> + use<T> {
+        let (first, left) = self.cascading;
+        (0..PARTS).filter(move |part| left >> part & 1 == 1).map(move |part| first.nth(part))
     }
 
     /// Links a timer of a slot whose turn has come again, if it was postponed. Otherwise puts
@@ -503,9 +473,11 @@ impl<T> Wheel<T> {
         header.is_some_and(|header| header.has(SORTING) && header.deadline == deadline)
     }
 
-    /// Returns whether a list may be out of order, and forgets that.
+    /// Returns whether a list may be out of order, and forgets that. The timers beyond all
+    /// levels may.
     fn take_unsorted(&mut self, list: EntryIndex) -> bool {
-        core::mem::take(&mut self.slots.unsorted[list.index() as usize])
+        let unsorted = self.slots.unsorted.get_mut(list.index() as usize);
+        unsorted.is_none_or(core::mem::take)
     }
 
     /// Returns whether timers are waiting to be fired.
@@ -515,7 +487,7 @@ impl<T> Wheel<T> {
 
     /// Returns the tick of the next slot's turn, or now while a cascade is paused.
     pub(crate) fn next_slot(&self) -> Option<Tick> {
-        if self.cascading != 0 && !self.is_empty() {
+        if self.cascading.1 != 0 && !self.is_empty() {
             return Some(self.now());
         }
         let turn = self.slots.next_turn();

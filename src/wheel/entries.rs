@@ -61,9 +61,7 @@ const VACANT: EntryIndex = EntryIndex(0);
 pub(super) const OVERDUE: EntryIndex = EntryIndex(1);
 pub(super) const DUE: EntryIndex = EntryIndex(2);
 pub(super) const IN_HEAP: EntryIndex = EntryIndex(3);
-/// The first of as many lists as a slot has parts.
-pub(super) const CASCADE: EntryIndex = EntryIndex(PARTS);
-pub(super) const OWN_LISTS: u32 = 2 * PARTS;
+pub(super) const OWN_LISTS: u32 = 4;
 
 /// Some bits of a timer's state. The three lowest are the wheel's, the others are its owner's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -12,7 +12,7 @@
 //! because cascades keep it.
 
 use super::Wheel;
-use super::entries::{DISARMED, EntryIndex, Header, OVERDUE, SORTING, Stamp, Tag};
+use super::entries::{DISARMED, DUE, EntryIndex, Header, OVERDUE, SORTING, Stamp, Tag};
 use crate::id::TimerId;
 use crate::tick::Tick;
 
@@ -77,7 +77,8 @@ impl<T> Wheel<T> {
         if deadline.0 <= self.slots.now {
             return self.link_overdue(entry);
         }
-        self.append_in_order(entry, deadline.0);
+        let list = self.list_for(deadline.0);
+        self.append_in_order(list, entry);
         deadline
     }
 
@@ -102,21 +103,22 @@ impl<T> Wheel<T> {
         self.slots.list_by_division(level, deadline)
     }
 
-    /// Links an entry again while its slot is cascaded at the slot's first tick.
+    /// Links an entry again while its slot is cascaded at the slot's first tick, at which it may
+    /// be due.
     #[inline(always)]
     pub(super) fn link_inward(&mut self, entry: EntryIndex) {
         let deadline = self.deadline_of(entry);
         if deadline == Tick::MAX {
             self.set_deadline(entry, deadline);
         }
-        self.append_in_order(entry, deadline.0);
+        let list = if deadline == self.now() { DUE } else { self.list_for(deadline.0) };
+        self.append_in_order(list, entry);
     }
 
-    /// Appends an entry to the list for its deadline. If that is the list of a tick and the
-    /// entry is older than the one before it, marks the list.
+    /// Appends an entry to a list. If that is the list of a tick and the entry is older than
+    /// the one before it, marks the list.
     #[inline(always)]
-    fn append_in_order(&mut self, entry: EntryIndex, deadline: u64) {
-        let list = self.list_for(deadline);
+    fn append_in_order(&mut self, list: EntryIndex, entry: EntryIndex) {
         let last = self.entries.links(list).prev;
         self.entries.append(list, entry);
         if let Some(unsorted) = self.slots.unsorted.get_mut(list.index() as usize) {
@@ -133,7 +135,8 @@ impl<T> Wheel<T> {
         let late = key(self.entries.get(entry));
         if late.0 == Tick::MAX.0 {
             // It never fires, even though the clock is there.
-            self.append_in_order(entry, late.0);
+            let list = self.list_for(late.0);
+            self.append_in_order(list, entry);
             return Tick::MAX;
         }
         self.slots.next = 0;

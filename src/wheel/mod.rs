@@ -120,8 +120,9 @@ pub struct Wheel<T> {
     passes: u64,
     /// The number of the last pass that has ended, and its tick.
     ended: (u64, u64),
-    /// The parts of a slot that are being cascaded.
-    cascading: u64,
+    /// The first list of an outer slot whose turn has come, and a bit for each of its lists
+    /// that is left to cascade.
+    cascading: (EntryIndex, u64),
     /// Whether timers whose tick has come go through the heap, because they are out of order.
     is_sorting: bool,
     /// How far [`Wheel::look_ahead`] has come.
@@ -206,7 +207,7 @@ impl<T> Wheel<T> {
             pass: None,
             passes: 0,
             ended: (0, 0),
-            cascading: 0,
+            cascading: (EntryIndex::list(0), 0),
             is_sorting: false,
             ahead: EntryIndex::list(0),
             heap: BinaryHeap::new(),

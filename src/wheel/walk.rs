@@ -4,7 +4,7 @@
 use alloc::vec::{self, Vec};
 
 use super::Wheel;
-use super::entries::{CASCADE, DUE, Entries, EntryIndex, IN_HEAP, OVERDUE, PARTS};
+use super::entries::{DUE, Entries, EntryIndex, IN_HEAP, OVERDUE};
 use crate::id::TimerId;
 use crate::tick::Tick;
 
@@ -197,8 +197,7 @@ impl<T> Wheel<T> {
     /// Returns the lists that timers of the wheel are on, each with a tick before which none
     /// of its timers is due, in the order of these ticks.
     pub(super) fn lists(&self) -> impl Iterator<Item = (EntryIndex, u64)> + '_ {
-        let own = [OVERDUE, DUE, IN_HEAP].into_iter();
-        let own = own.chain((0..PARTS).map(|part| CASCADE.nth(part)));
+        let own = [OVERDUE, DUE, IN_HEAP].into_iter().chain(self.cascading());
         let slots = self.slots.all().flat_map(move |turn| {
             let (level, slot) = self.slots.slot_of(turn.list);
             let lists = self.slots.lists(level, slot).enumerate();
