@@ -122,13 +122,18 @@ impl<T> Wheel<T> {
     /// assert_eq!(slot.timers, [id]);
     /// ```
     pub fn slots(&self) -> impl Iterator<Item = Slot> + '_ {
-        self.slots.all().map(|turn| {
-            let (level, index) = self.slots.slot_of(turn.list);
+        let is_first = |&list: &_| {
+            let (first, parts) = self.slots.parts_of(list);
+            first.nth(parts.trailing_zeros()) == list
+        };
+        self.slots.occupied().filter(is_first).map(|list| {
+            let start = Tick(self.slots.start_of(list, self.slots.now));
+            let (level, index) = self.slots.slot_of(list);
             let lists = self.slots.lists(level, index);
             let entries = lists.flat_map(|list| self.entries.on_list(list));
             let mut timers: Vec<_> = entries.map(|entry| self.id(entry)).collect();
             timers.sort_unstable_by_key(|id| id.sequence());
-            Slot { level, index, start: Tick(turn.start), timers }
+            Slot { level, index, start, timers }
         })
     }
 
@@ -172,7 +177,8 @@ impl<T> Wheel<T> {
                 assert!(stamps.is_sorted() || *is_unordered.unwrap_or(&true));
             }
         }
-        let turns: Vec<_> = self.slots.all().collect();
+        let turn = |list| Turn { start: self.slots.start_of(list, self.slots.now), list };
+        let turns: Vec<_> = self.slots.occupied().map(turn).collect();
         assert!(turns.is_sorted_by_key(|turn| turn.start));
         assert_eq!(self.slots.next_turn(), turns.first().copied().unwrap_or(Turn::NEVER));
         assert!(turns.iter().all(|turn| self.slots.next <= turn.start));

@@ -147,10 +147,8 @@ impl Slots {
     pub(super) fn list_by_division(&mut self, level: usize, deadline: u64) -> EntryIndex {
         let (first, geometry) = (EntryIndex::list(self.levels[level]), &self.geometry);
         if level == geometry.levels() {
-            if !self.is_occupied(first) {
-                self.beyond = u64::MAX;
-            }
-            self.beyond = self.beyond.min(deadline);
+            let others = if self.is_occupied(first) { self.beyond } else { u64::MAX };
+            self.beyond = others.min(deadline);
             return self.occupy(first, deadline, self.start_of(first, 0));
         }
         let Word { part_bits, .. } = *self.word_of(first);
@@ -187,11 +185,13 @@ impl Slots {
         (0..1 << part_bits).map(move |part| first.nth(((slot as u32) << part_bits) + part))
     }
 
-    /// Returns a tick before which no deadline belongs to a part of a slot that starts at `start`.
-    pub(super) fn start_of_part(&self, level: usize, start: u64, part: usize) -> u64 {
-        let Word { part_bits, .. } = *self.word_of(EntryIndex::list(self.levels[level]));
-        let inner = (part * self.geometry.size()) >> part_bits;
-        start.saturating_add(inner as u64 * self.geometry.unit(level.saturating_sub(1)))
+    /// Returns a tick before which no deadline belongs to a list that has an entry.
+    pub(super) fn start_of_part(&self, list: EntryIndex) -> u64 {
+        let part = u64::from(list.index() - self.parts_of(list).0.index());
+        let Word { level, part_bits, .. } = *self.word_of(list);
+        let inner = (part * self.geometry.size() as u64) >> part_bits;
+        let ahead = inner * self.geometry.unit(usize::from(level).saturating_sub(1));
+        self.start_of(list, self.now).saturating_add(ahead)
     }
 
     /// Returns whether a list of a slot has an entry.
@@ -231,18 +231,18 @@ impl Slots {
             let summary = self.summaries[index / 64 % SUMMARIES];
             if summary != 0 {
                 index += summary.trailing_zeros() as usize;
-                return self.turn_of(index, self.words[index].occupied);
+                return self.turn_in(index);
             }
             index += 64;
         }
         Turn::NEVER
     }
 
-    /// Returns the turn of the slot to which the lowest of these bits of a word belongs.
+    /// Returns the turn of the slot to which the first occupied list of a word belongs.
     #[inline(always)]
-    fn turn_of(&self, index: usize, bits: u64) -> Turn {
-        let (word, ahead) = (&self.words[index], bits.trailing_zeros());
-        let list = EntryIndex::list(index as u32 * PER_WORD + ahead);
+    fn turn_in(&self, index: usize) -> Turn {
+        let word = &self.words[index];
+        let list = EntryIndex::list(index as u32 * PER_WORD + word.occupied.trailing_zeros());
         let row = &self.rows[usize::from(word.row) % 64];
         let start = if row.mask == 0 {
             self.start_of(list, self.now)
@@ -258,7 +258,7 @@ impl Slots {
     /// timers beyond all levels is in the rotation that has the first of them.
     #[cold]
     #[inline(never)]
-    fn start_of(&self, list: EntryIndex, now: u64) -> u64 {
+    pub(super) fn start_of(&self, list: EntryIndex, now: u64) -> u64 {
         let (level, slot) = self.slot_of(list);
         match level < self.geometry.levels() {
             true => self.geometry.start_of(level, slot, now),
@@ -306,17 +306,12 @@ impl Slots {
         (EntryIndex::list(first), parts)
     }
 
-    /// Returns all turns, in their order.
-    pub(super) fn all(&self) -> impl Iterator<Item = Turn> {
-        (0..self.words.len()).flat_map(move |index| {
-            let mut bits = self.words[index].occupied;
-            core::iter::from_fn(move || {
-                let turn = (bits != 0).then(|| self.turn_of(index, bits))?;
-                let (first, parts) = self.parts_of(turn.list);
-                bits &= !(parts << (first.index() % PER_WORD));
-                Some(turn)
-            })
-        })
+    /// Returns all lists that have an entry, in the order of their turns.
+    pub(super) fn occupied(&self) -> impl Iterator<Item = EntryIndex> {
+        let words = (0..self.end()).step_by(PER_WORD as usize).map(EntryIndex::list);
+        let used = words.filter(|&first| self.word_of(first).occupied != 0);
+        let lists = used.flat_map(|first| (0..PER_WORD).map(move |ahead| first.nth(ahead)));
+        lists.filter(|&list| self.is_occupied(list))
     }
 }
 

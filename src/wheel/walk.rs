@@ -198,11 +198,7 @@ impl<T> Wheel<T> {
     /// of its timers is due, in the order of these ticks.
     pub(super) fn lists(&self) -> impl Iterator<Item = (EntryIndex, u64)> + '_ {
         let own = [OVERDUE, DUE, IN_HEAP].into_iter().chain(self.cascading());
-        let slots = self.slots.all().flat_map(move |turn| {
-            let (level, slot) = self.slots.slot_of(turn.list);
-            let lists = self.slots.lists(level, slot).enumerate();
-            lists.map(move |(part, list)| (list, self.slots.start_of_part(level, turn.start, part)))
-        });
+        let slots = self.slots.occupied().map(|list| (list, self.slots.start_of_part(list)));
         own.map(|list| (list, 0)).chain(slots)
     }
 }
