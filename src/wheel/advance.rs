@@ -284,9 +284,10 @@ impl<T> Wheel<T> {
         }
         loop {
             while let Some(first) = self.entries.first_of(DUE) {
-                if !spend(budget) {
+                if *budget == 0 {
                     return Step::Paused;
                 }
+                *budget -= 1;
                 self.entries.unlink(first);
                 if self.is_due(first) && !self.is_sorting {
                     return Step::Due(first);
@@ -451,9 +452,10 @@ impl<T> Wheel<T> {
     #[cold]
     fn next_sorted(&mut self, budget: &mut usize) -> Option<Step> {
         while !self.entries.is_empty(IN_HEAP) {
-            if !spend(budget) {
+            if *budget == 0 {
                 return Some(Step::Paused);
             }
+            *budget -= 1;
             let Reverse(sorted) = self.heap.pop()?;
             if self.is_sorted_as(sorted) {
                 self.entries.unlink(sorted.2);
@@ -505,16 +507,6 @@ impl<T> Wheel<T> {
     pub(crate) fn has_settled(&self, to: Tick, passes: u64) -> bool {
         self.ended.0 > passes && self.ended.1 >= to.0
     }
-}
-
-/// Takes one from a budget. Returns `false` if nothing is left of it.
-#[inline]
-fn spend(budget: &mut usize) -> bool {
-    if *budget == 0 {
-        return false;
-    }
-    *budget -= 1;
-    true
 }
 
 #[cfg(test)]
