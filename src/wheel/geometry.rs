@@ -67,9 +67,7 @@ impl Geometry {
         if levels == 0 {
             return Err(InvalidGeometry::NoLevels);
         }
-        if levels < self.levels as usize {
-            self.levels = levels as u32;
-        }
+        self.levels = levels.min(self.levels()) as u32;
         Ok(self)
     }
 
