@@ -74,7 +74,8 @@ impl<T> Wheel<T> {
     /// tick at which its timer is due.
     pub(crate) fn relink_at(&mut self, entry: EntryIndex, deadline: Tick) -> Tick {
         self.set_deadline(entry, deadline);
-        if deadline.0 <= self.slots.now {
+        // At the end of time, nothing is due even though the clock is there.
+        if deadline <= self.now() && deadline < Tick::MAX {
             return self.link_overdue(entry);
         }
         let list = self.list_for(deadline.0);
@@ -133,12 +134,6 @@ impl<T> Wheel<T> {
     fn link_overdue(&mut self, entry: EntryIndex) -> Tick {
         let key = |header: &Header| (header.deadline, header.stamp);
         let late = key(self.entries.get(entry));
-        if late.0 == Tick::MAX.0 {
-            // It never fires, even though the clock is there.
-            let list = self.list_for(late.0);
-            self.append_in_order(list, entry);
-            return Tick::MAX;
-        }
         self.slots.next = 0;
         let last = self.entries.links(OVERDUE).prev;
         self.entries.append(OVERDUE, entry);
