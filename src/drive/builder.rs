@@ -376,6 +376,7 @@ impl<E: Family> Builder<E> {
     ) -> Begun<E, (E, Driver<E::Payload>)> {
         let mut core = self.build(shape, clock, device);
         core.is_driven = true;
+        core.shards.iter().for_each(|cell| cell.lock().is_driven = true);
         let shared = SharedCore::new(Arc::new(core));
         let driver = Driver::new(Arc::clone(&shared), E::PROCESS);
         let engine = E::of(Engine::new(Arc::clone(&shared)));

@@ -131,6 +131,7 @@ impl<T> Shard<T> {
             self.wheel.set_deadline(at, self.wheel.deadline_of(at));
             self.make_ready(at);
             self.signals.wake_driver = true;
+            self.signalled = true;
             return None;
         }
         self.close_entry(at, key)

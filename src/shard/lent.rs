@@ -177,13 +177,14 @@ impl<T> Shard<T> {
         let (requested, tolerance) = (record.requested, record.timer.tolerance);
         let due = Due { requested, deadline };
         let deadline = self.within_tolerance(due, tolerance);
-        if !is_set && deadline <= self.tick.tick_at(now).max(self.wheel.now()) {
+        let is_due = deadline <= self.tick.tick_at(now).max(self.wheel.now());
+        if is_due && !is_set && !self.is_driven {
             self.wheel.set_deadline(at, deadline);
             self.make_ready(at);
         } else {
             // A deadline that the holder has set waits for the ticker even if it
             // has passed. A timer that is due again at once then holds up neither
-            // others nor the clock.
+            // others nor the clock. In a caller's loop, no other does either.
             self.relink(at, deadline);
         }
     }

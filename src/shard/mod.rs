@@ -113,6 +113,8 @@ pub(crate) struct Shard<T> {
     /// The earliest tick for which a timer was linked since the last
     /// [`Shard::take_earliest_new`].
     pub(crate) earliest_new: Tick,
+    /// Whether the caller's own loop drives the engine.
+    pub(crate) is_driven: bool,
     /// Whether the caller's loop is woken for this shard even if no timer is due.
     pub(crate) wake_driver: bool,
 }
@@ -166,6 +168,7 @@ impl<T> Shard<T> {
             signals: Signals::default(),
             signalled: false,
             earliest_new: Tick::MAX,
+            is_driven: false,
             wake_driver: false,
         }
     }

@@ -50,6 +50,37 @@ fn tasks_beyond_the_budget_put_no_loop_behind() {
     assert_eq!(delays(&timers, &driver), (Duration::ZERO, None));
 }
 
+#[test]
+fn a_timer_that_catches_up_waits_for_the_loop_and_wakes_it() {
+    let clock = VirtualClock::new();
+    let engine = Engine::builder().shards(1).start_driven_model(&clock);
+    let (engine, driver): (Engine<_>, _) = engine.unwrap();
+    let queue = engine.queue(0);
+    engine.schedule(Timer::every(Duration::from_millis(10), "beat")).unwrap();
+    engine.schedule(Timer::after(Duration::from_millis(15), "other")).unwrap();
+    engine.core().clock.set(Time::from_millis(10));
+    assert_eq!(driver.process_due(9), Advance::Done);
+    let beat = queue.try_recv().unwrap();
+    engine.core().clock.set(Time::from_millis(25));
+    drop(beat);
+    assert_eq!((queue.len(), driver.timeout()), (0, Some(Duration::ZERO)));
+    assert_eq!(driver.process_due(9), Advance::Done);
+    assert!(queue.try_iter().map(|it| it.into_payload()).eq(["other", "beat"]));
+}
+
+#[test]
+fn a_loop_is_woken_for_a_cancelled_task_beside_one_that_waits() {
+    let (timers, driver) = three_days_old();
+    for _ in 0..2 {
+        timers.run(Timer::after(Duration::ZERO, |_| ())).unwrap();
+    }
+    let id = timers.run(Timer::after(DAY, |_| ()).notified()).unwrap();
+    assert!(timers.core().run_due(&mut { 9 }));
+    assert_ne!(driver.timeout(), Some(Duration::ZERO));
+    timers.cancel(id).into_payload().unwrap();
+    assert_eq!(driver.timeout(), Some(Duration::ZERO));
+}
+
 #[derive(Clone, Debug)]
 enum Op {
     /// Adds tasks that are due so many ticks from now, and their number.
