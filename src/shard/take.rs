@@ -184,11 +184,13 @@ impl<T> Shard<T> {
         let record = &mut self.records[key];
         record.taken = now;
         let lent = record.is_lent_out();
+        let deadline = self.tick.start_of(tick);
+        let is_exact = record.is_repeating() || !record.timer.tolerance.is_zero();
         let firing = Delivery {
             id: self.wheel.id(at),
             tick,
-            deadline: self.tick.start_of(tick),
-            requested: record.requested,
+            deadline,
+            requested: if is_exact { record.requested } else { deadline },
             number: record.number,
             queue: record.timer.queue as u32,
             outcome: ended.unwrap_or(CloseReason::Completed),

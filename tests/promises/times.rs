@@ -141,6 +141,23 @@ fn promise_02_a_tolerance_lets_neighbours_share_a_wakeup() {
 }
 
 #[test]
+fn lateness_counts_from_the_deadline_whether_or_not_a_timer_has_a_record() {
+    let (engine, clock) = virtual_engine();
+    for delay in [Duration::ZERO, Duration::from_micros(1_500)] {
+        clock.advance(Duration::from_micros(700));
+        let timer = || Timer::after(delay, "late");
+        for timer in [timer(), timer().named("it"), timer().reported(), timer().rearmable()] {
+            engine.put(timer);
+        }
+        clock.advance(8 * MS);
+        let lateness = || engine.next().lateness();
+        let first = lateness();
+        assert!(first > 6 * MS);
+        (0..3).for_each(|_| assert_eq!(lateness(), first));
+    }
+}
+
+#[test]
 fn promise_02_lateness_is_measured() {
     let (engine, clock) = virtual_engine();
     (1..=100).for_each(|delay| _ = engine.after(delay * MS, ()));
