@@ -12,11 +12,11 @@
 //! 5. **A stale id is harmless**, however often its storage was reused, and so is a
 //!    forged one.
 //! 6. **Cancel frees the memory at once.**
-//! 7. **Repeats keep their phase**, unless their holder re-arms them. Counts are
-//!    exact, and firings of one timer never overlap.
+//! 7. **Repeats keep their phase**, unless they are re-armed, moved, or told to
+//!    delay what they [miss](crate::MissedTicks). Counts are exact, and firings of one timer never overlap.
 //! 8. **A timer's ending is reported on request.**
 //! 9. **Order.** Timers of one shard fire by tick, and within a tick in the
-//!    order in which they were first scheduled. With one shard and one thread,
+//!    order in which they were first scheduled or created. With one shard and one thread,
 //!    the same calls at the same times give the same order in every run, in
 //!    every kind of engine. No order is promised across shards or for a
 //!    repeating timer that catches up beside other threads.
@@ -29,8 +29,8 @@
 //! 12. **Shutdown accounts for every timer**, at once.
 //! 13. **Idle is free.** The ticker wakes up for a deadline and never
 //!     periodically. A timer that is cancelled or postponed while the ticker
-//!     sleeps for it costs that one wake-up. Arming a timer and cancelling it
-//!     repeatedly costs one wake-up per delay.
+//!     sleeps for it costs that wake-up, and at most one more, for a slot.
+//!     Arming a timer and cancelling it repeatedly costs two per delay at most.
 //! 14. **Any deadline**, from the past to the end of u64.
 //! 15. **Time only moves forward.** The engine never reads the wall clock.
 //!
@@ -40,7 +40,7 @@
 //!   tasks are cut off; see [`Engine`](crate::Engine#the-end-of-the-process).
 //! * **An unstarted timer is not live.** It has no deadline to read or move; see
 //!   [`Unstarted`](crate::Unstarted).
-//! * **No call runs a task inside a task.** A nested
+//! * **No call runs a task inside a task** of the same engine. A nested
 //!   [`Driver::process_due`](crate::Driver::process_due) does nothing.
 //!   [`VirtualClock::advance`](crate::VirtualClock::advance) runs no task and may be called
 //!   anywhere. [`VirtualClock::run_until`](crate::VirtualClock::run_until) panics in a

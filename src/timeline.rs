@@ -7,7 +7,7 @@ use core::time::Duration;
 use std::time::Instant;
 
 /// A point on an engine's own time line, in nanoseconds since the engine was
-/// started.
+/// started, or since zero on its [`VirtualClock`](crate::VirtualClock).
 ///
 /// The time line does not depend on the kind of clock.
 /// [`Engine::now`](crate::Engine::now) returns the current time. An engine on the
@@ -35,7 +35,7 @@ use std::time::Instant;
 pub struct Time(u64);
 
 impl Time {
-    /// The time at which the engine was started.
+    /// The time at which the engine was started, or zero on its virtual clock.
     pub const START: Time = Time(0);
 
     /// A time that never comes, 584 years after the start. A deadline also never

@@ -86,7 +86,7 @@ impl<T> Engine<T> {
     /// for each, with its id, in the order of `ids`.
     ///
     /// Faster than repeated `cancel` calls, especially for timers that another
-    /// thread scheduled. Consecutive ids from one thread are cancelled under a
+    /// thread scheduled. Up to 32 consecutive ids from one thread are cancelled under a
     /// single lock acquisition, and their entries are prefetched together.
     ///
     /// ```

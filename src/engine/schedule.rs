@@ -22,8 +22,8 @@ impl<T> Engine<T> {
     /// Schedules a timer, and returns its id. The id is a plain value: dropping it
     /// cancels nothing.
     ///
-    /// Any thread may call this, even within a task. The timer never fires early,
-    /// because this call reads the clock and rounds the deadline up to a tick.
+    /// Any thread may call this, even within a task. The timer never fires early:
+    /// a delay counts from a reading of the clock, and the deadline is rounded up to a tick.
     ///
     /// # Errors
     /// Returns the timer unchanged, with a [`Refusal`](crate::Refusal).
@@ -398,17 +398,17 @@ impl<T> Unstarted<T> {
     }
 
     /// Starts the timer; its delay counts from this call. A cancelled timer
-    /// ends at once or, if the engine was shut down meanwhile, without a trace.
+    /// ends at once.
     ///
     /// # Errors
-    /// Returns the timer if the engine was shut down meanwhile.
+    /// Returns the timer if the engine was shut down meanwhile. If a cancel has returned its
+    /// payload, nothing is left to return: the call succeeds, and no count has the timer.
     pub fn start(mut self) -> Result<TimerId, Refused<Timer<T>>> {
         self.owned = false;
         self.core.start(self.id)
     }
 
-    /// Gives the timer up. Returns its payload, or `None` if the timer was
-    /// cancelled, in which case the canceller received it.
+    /// Gives the timer up. Returns its payload, or `None` if a cancel has returned that.
     pub fn dismiss(mut self) -> Option<T> {
         self.owned = false;
         self.core.dismiss(self.id)

@@ -312,7 +312,8 @@ impl<T> Engine<T> {
     /// Returns where the timers wait: for each shard, the slots of its wheel, its ready
     /// lists, its account and its next wake-up. Counts at most `most` timers of a slot; with
     /// a `most` of 1, a count says whether the slot is occupied. Timers beyond
-    /// [`max_levels`](crate::Builder::max_levels) are in none.
+    /// [`max_levels`](crate::Builder::max_levels), overdue ones and those that a worker holds are
+    /// in none.
     ///
     /// For viewers and for questions such as "do my deadlines share a few
     /// slots?"; [`snapshot`](Engine::snapshot) has the counts for monitoring. If

@@ -165,13 +165,13 @@ impl<T> Expired<T> {
     /// due at once, behind all expired timers.
     ///
     /// # Errors
-    /// Returns this firing, with the reason, and changes nothing:
+    /// Returns this firing, with the reason:
     /// [`Refusal::Cancelled`] or [`Refusal::ShutDown`] if that happened since the
     /// firing was taken, [`Refusal::UsedUp`] if the timer has fired as often as
     /// [`times`](crate::Timer::times) says, [`Refusal::NotRearmable`] for a one-shot
     /// that is not rearmable, and [`Refusal::InstantOnOtherClock`] if the engine's
     /// clock does not measure `when`. A timer that was cancelled or shut down then ends
-    /// for that reason, and not as completed.
+    /// for that reason, and not as completed, unless it is used up.
     ///
     /// # Cost
     /// Takes the lock of the timer's shard once, as dropping the firing does.

@@ -57,7 +57,7 @@ pub struct Queue<T, R = Expired<T>> {
 /// [`Engine::reports`](crate::Engine::reports). It is the queue in which ended timers wait.
 ///
 /// Every report is read once, by one reader. A report appears when its timer's
-/// last firing is dropped and, for a [`notified`](crate::Timer::notified)
+/// last firing is taken or, if that lends the payload, dropped and, for a [`notified`](crate::Timer::notified)
 /// task, when the task has run; this may be after shutdown. Until then,
 /// readers block, and [`try_recv`](Queue::try_recv) returns
 /// [`RecvError::Empty`]. Readers block for ever if a firing is never dropped,
@@ -402,6 +402,8 @@ impl<T> Queue<T> {
     /// payload. The call ends at such a timer and returns its firing: the firing comes
     /// after the payloads that were appended. Dropping it returns the payload to the
     /// engine. The worker calls again for the timers behind it.
+    ///
+    /// With a `max` of zero, it returns `None` at once.
     ///
     /// # Errors
     /// Returns [`RecvError::ShutDown`] if the engine was shut down, and appends nothing.

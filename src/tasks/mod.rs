@@ -40,7 +40,8 @@ use crate::timer::{Cancel, Refusal, Refused, Timer};
 ///
 /// For all that tasks have in common with other timers, such as walks, names, reports and
 /// counts, it dereferences to [`Engine<Task>`](Engine). All tasks are in queue 0, whose
-/// workers each hold one task. A task that another thread takes from there does not run.
+/// workers each hold one task. A task that another thread takes from there does not run, and one
+/// that is given to [`Engine::schedule`] itself can't re-arm itself.
 #[derive(Clone, Debug)]
 pub struct TaskEngine {
     engine: Engine<Task>,
@@ -91,7 +92,7 @@ impl TaskEngine {
     /// Runs `task` once, `delay` from now.
     ///
     /// # Errors
-    /// Returns the closure if the engine is full or was shut down. The caller may
+    /// Returns the closure if the engine is full, or was shut down or is draining. The caller may
     /// run it at once, or try again.
     ///
     /// ```
@@ -218,8 +219,8 @@ impl TaskEngine {
     /// (see [`MissedTicks::CatchUp`](crate::MissedTicks::CatchUp)).
     ///
     /// # Errors
-    /// Returns the closure if the period is zero or too short, or if the engine is
-    /// full or was shut down.
+    /// Returns the closure if the period is zero or too short, or for any other
+    /// [`Refusal`](crate::Refusal) of a timer.
     ///
     /// ```
     /// use std::time::Duration;

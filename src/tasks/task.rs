@@ -218,7 +218,8 @@ impl Firing {
     /// `when`, as after [`Engine::reschedule`](crate::Engine::reschedule). If
     /// the task panics after this call, the panic is counted and the timer
     /// goes on. A cancel after this call answers
-    /// [`Cancel::Running`](crate::Cancel::Running), and the task does not run again.
+    /// [`Cancel::Running`](crate::Cancel::Running), and the task does not run again,
+    /// except to be told of that if it is [`notified`](Timer::notified).
     ///
     /// # Errors
     /// Returns [`Refusal::Cancelled`] or [`Refusal::ShutDown`] if that happened
@@ -226,7 +227,7 @@ impl Firing {
     /// [`times`](Timer::times) says, [`Refusal::NotRearmable`] in a closure of
     /// [`TaskEngine::run_once`](crate::TaskEngine::run_once), and [`Refusal::Gone`] if
     /// the task of this firing has returned. A timer that was cancelled or shut down then
-    /// ends for that reason, and not as completed. The refusal tells a
+    /// ends for that reason, and not as completed, unless it is used up. The refusal tells a
     /// [`notified`](Timer::notified) task of this end, and the task does not run again.
     ///
     /// Returns [`Refusal::InstantOnOtherClock`] as
@@ -268,7 +269,8 @@ impl Firing {
     /// began, so that the task will not run again. A long task can stop
     /// early then, without a flag beside the timer.
     ///
-    /// Returns `false` once the task of this firing has returned.
+    /// Returns `false` once the task of this firing has returned, unless it ran to be told of
+    /// that end.
     ///
     /// # Cost
     /// Takes the lock of the timer's shard.

@@ -85,7 +85,7 @@ pub enum CloseReason {
 ///
 /// Read from [`Engine::reports`](crate::Engine::reports) for
 /// [`reported`](crate::Timer::reported) timers, and returned by
-/// [`Engine::shutdown`](crate::Engine::shutdown) for every timer that was live.
+/// [`Engine::shutdown`](crate::Engine::shutdown) for the timers that it ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Closed<T> {
@@ -96,9 +96,10 @@ pub struct Closed<T> {
     /// The timer's queue.
     pub queue: usize,
     /// The tick at which the timer ended: the due tick of its last firing if it completed
-    /// or failed, otherwise the tick at which it was cancelled or shut down.
+    /// or failed, otherwise the tick at which it was cancelled or shut down. One
+    /// that was cancelled before its start ends when it is started.
     pub tick: Tick,
-    /// The time at which the timer was due next, or last if a worker had its last firing:
+    /// The time at which the timer was due next, or last if a worker had a firing of it:
     /// the beginning of a tick. To move the timers of a shutdown to another engine, schedule
     /// their payloads there after what is left, `closed.deadline - engine.now()`: each engine
     /// has a time of its own, unless one virtual clock moves both. A report has no period:
@@ -109,7 +110,7 @@ pub struct Closed<T> {
     /// The reason why the timer ended.
     pub reason: CloseReason,
     /// The payload, unless it went to the caller of `cancel`, to a worker, or
-    /// into the list that shutdown returned. `None` for a task: the worker drops
+    /// into the list that shutdown returned. `None` in the report on a task: the worker drops
     /// a closure that has run, so that
     /// [`TaskEngine::join`](crate::TaskEngine::join) can wait for the drop.
     pub payload: Option<T>,

@@ -186,7 +186,8 @@ impl<T> Timer<T> {
     /// Allows the timer to fire up to `tolerance` late, in order to share a wake-up with
     /// other timers. The deadline is rounded up to the coarsest boundary of a level that
     /// lies within the window. The timer waits for that boundary, even if the ticker wakes up
-    /// sooner: with the default wheel, a tolerance of an hour makes it some four minutes late.
+    /// sooner: with the default wheel, a tolerance of an hour makes it minutes late, and
+    /// sometimes nearly an hour.
     ///
     /// Timers whose windows have the same coarsest boundary share a wake-up. Overlapping
     /// windows do not suffice: each may have a coarser boundary that the other does not

@@ -52,7 +52,7 @@ pub enum Refusal {
     /// The timer, or the firing that was to re-arm it, has ended or never existed.
     Gone,
     /// A worker has a firing of the timer at this moment. The holder can
-    /// [re-arm](crate::Expired::rearm) the timer.
+    /// [re-arm](crate::Expired::rearm) the timer, unless this was to be its last.
     Running,
     /// The timer was cancelled while a worker has a firing of it, and does not
     /// fire again.
