@@ -91,7 +91,7 @@ impl<T> Engine<T> {
 
 impl<T> Builder<Engine<T>> {
     /// Sets the number of worker queues. Defaults to one. The product of
-    /// the numbers of queues and shards may reach a million.
+    /// the numbers of queues and shards (a power of two) may reach a million.
     pub fn queues(mut self, queues: usize) -> Builder<Engine<T>> {
         self.queues = queues;
         self

@@ -7,7 +7,6 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 use crate::engine::SharedCore;
 use crate::sync::Arc;
-use crate::tick::Tick;
 use crate::timeline::Time;
 use crate::wheel::Advance;
 
@@ -103,7 +102,8 @@ impl<T> Driver<T> {
     /// ```
     ///
     /// # Nested calls
-    /// A task or a waker that calls this for its own engine would run others inside itself.
+    /// A task, or the waker of an awaited timer, that calls this for its own engine would run
+    /// others inside itself.
     /// Such a call does nothing, because the outer call will run them. It returns
     /// [`Advance::Done`], or [`Advance::ShutDown`] if no work is left. A task may drive
     /// another engine.
@@ -152,7 +152,7 @@ impl<T> Driver<T> {
     }
 
     /// Returns the time at which the engine next has work: never later than the
-    /// earliest deadline, and earlier if timers cascade on the way. Returns
+    /// earliest deadline, and earlier if timers cascade on the way, or were put off. Returns
     /// `None` if no timer will be due, for instance after the last one was
     /// cancelled, or after the engine was shut down and its last task has run.
     ///
@@ -173,10 +173,8 @@ impl<T> Driver<T> {
     /// ```
     #[must_use]
     pub fn next_wakeup(&self) -> Option<Time> {
-        match self.core.confirm_next_due() {
-            Tick::MAX => None,
-            next => Some(self.core.tick.start_of(next)),
-        }
+        let next = self.core.tick.start_of(self.core.confirm_next_due());
+        (next < Time::MAX).then_some(next)
     }
 
     /// Returns the time left until [`Driver::next_wakeup`], for which a

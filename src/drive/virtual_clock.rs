@@ -299,7 +299,8 @@ impl VirtualClock {
     /// Returns [`Advance::More`] if the budget did not suffice. The next call
     /// goes on with the timers that are left, in their order, even if it moves
     /// the clock by zero, and begins with the next engine. Returns
-    /// [`Advance::ShutDown`] if all engines were shut down and their queues are empty.
+    /// [`Advance::ShutDown`] if all engines were shut down and their queues are empty, or there is
+    /// none.
     ///
     /// ```
     /// use std::time::Duration;
@@ -343,7 +344,8 @@ impl VirtualClock {
         self.engines().iter().for_each(|engine| engine.time_passed());
     }
 
-    /// Moves the clock from one due tick to the next, up to `time`. Blocks at each
+    /// Moves the clock from one tick at which an engine has work to the next, up to `time`. Some
+    /// of that work only files timers anew. Blocks at each
     /// tick until the workers are idle: every queue that has workers is empty,
     /// and each worker is back in `recv`.
     ///

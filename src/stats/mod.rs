@@ -149,7 +149,8 @@ impl Ledger {
 pub struct RefusedTimers {
     /// Timers beyond [`Builder::max_timers`](crate::Builder::max_timers).
     pub full: u64,
-    /// Timers that came after the start of a drain or of a shutdown.
+    /// Timers that came after the start of a drain or of a shutdown, without those that were
+    /// created before and started then.
     pub shut_down: u64,
 }
 

@@ -51,8 +51,8 @@ pub fn sleep(delay: Duration) -> Sleep {
 
 /// Waits until a deadline: an `Instant`, or a [`Time`] of [`Global`]'s clock.
 ///
-/// Does not read the clock. A deadline that has passed is ready at once, or after one
-/// wake-up.
+/// Does not read the clock. A deadline is rounded up to a tick. If that has begun, the sleep is
+/// ready at once, or after one wake-up.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -86,7 +86,7 @@ impl Timers {
 /// A future that is ready when its deadline has passed; from [`sleep`],
 /// [`sleep_until`], or the calls of [`Timers`] with these names.
 ///
-/// Registers a timer at the first poll that finds the deadline in the future. Dropping
+/// Registers a timer at the first poll that finds the deadline's tick in the future. Dropping
 /// the sleep frees that timer at once. A sleep that is polled by several tasks wakes the
 /// one that polled it last.
 ///
@@ -95,7 +95,7 @@ impl Timers {
 ///
 /// # Panics
 /// A poll that would register a timer panics if the engine was [shut
-/// down](Timers::shutdown) before.
+/// down](Timers::shutdown), or began to drain, before.
 #[must_use = "futures do nothing unless polled"]
 pub struct Sleep<H: Handle = Global> {
     /// If the sleep is lazy, the whole seconds of the delay, as if they were nanoseconds.
@@ -140,7 +140,8 @@ impl<H: Handle> Sleep<H> {
     }
 
     /// Returns whether the sleep has ended because its deadline has passed. `false` for a
-    /// sleep that was never polled, or that ended in a [shutdown](Timers::shutdown).
+    /// sleep that was never polled, or that ended in a [shutdown](Timers::shutdown) before its
+    /// deadline. One whose timer was cancelled by a call of the engine has ended at its deadline.
     #[must_use]
     pub fn is_elapsed(&self) -> bool {
         match self.timer.unissued_number() {

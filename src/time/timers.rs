@@ -90,7 +90,8 @@ impl Timers {
     /// [`is_elapsed`](crate::time::Sleep::is_elapsed) says `false`. A
     /// [`Timeout`](crate::time::Timeout) returns [`Elapsed`](crate::time::Elapsed), which
     /// [says so](crate::time::Elapsed::is_shut_down). A sleep or an interval that is awaited
-    /// later panics, because a loop of waits that are ready at once would never yield. So does
+    /// later panics, unless its deadline has passed, because a loop of waits that are ready at
+    /// once would never yield. So does
     /// a task that waits for a tick of an [`Interval`](crate::time::Interval), because there's
     /// no tick to return: end such tasks first, or read the ticks as a `Stream`.
     ///

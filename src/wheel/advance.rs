@@ -52,7 +52,8 @@ impl<T> Expired<T> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use = "when more is due, `advance` wants to be called again"]
 pub enum Advance {
-    /// All due timers have fired. The wheel's clock stands at the requested tick.
+    /// All timers that were due have fired. What became due during the call waits for the next.
+    /// The wheel's clock stands at the requested tick, or further if it stood there.
     Done,
     /// The budget is used up: call again.
     More,
@@ -138,7 +139,7 @@ impl<T> Wheel<T> {
     /// fires in the same pass, one that is overdue in the next.
     ///
     /// `budget` bounds the number of entries that one call touches, including
-    /// those that are only re-filed. When it is used up, the call returns
+    /// those that are only re-filed. If work is left then, the call returns
     /// [`Advance::More`], and the next call continues where this one stopped.
     ///
     /// A call of `advance` or [`Wheel::pop_due`] from within `fire` takes timers out, too,
@@ -208,8 +209,8 @@ impl<T> Wheel<T> {
     /// back) or belongs to another wheel.
     ///
     /// # Cost
-    /// Takes constant time and does not allocate, unless a timer that was scheduled since the
-    /// pop has taken the entry, or the wheel became empty and gave it back. The timer then
+    /// Takes constant time and does not allocate, unless another timer has taken the entry
+    /// since the pop, or the wheel has given it back. The timer then
     /// gets another one. Until it leaves the wheel, it takes some forty bytes more, and
     /// finding it takes a look-up in a sorted map.
     ///

@@ -449,7 +449,8 @@ impl<K, T> KeyedWheel<K, T> {
 
     /// Takes the timer with the earliest deadline out of the wheel, whether it is due or
     /// not. The clock stays. Of several timers with that deadline, takes the one that was
-    /// scheduled first. Returns `None` if the wheel is empty.
+    /// scheduled first; [overdue](Wheel#order) ones count by the deadlines that they were given.
+    /// Returns `None` if the wheel is empty.
     ///
     /// A full cache makes room in this way.
     ///

@@ -55,7 +55,7 @@ impl<T> Wheel<T> {
     /// no particular order.
     ///
     /// Visits every entry of the storage, so the cost grows with the largest number
-    /// of timers that the wheel has held since it was last empty or shrunk.
+    /// of timers that the wheel has held since it last gave memory back.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};

@@ -39,6 +39,15 @@ fn a_cancelled_task_that_runs_at_its_end_puts_no_loop_behind() {
 }
 
 #[test]
+fn a_loop_does_not_wait_for_a_time_that_never_comes() {
+    let (timers, driver) = three_days_old();
+    timers.run_after(Duration::MAX, || ()).unwrap();
+    timers.run_after(Duration::ZERO, || ()).unwrap();
+    assert_eq!(driver.process_due(9), Advance::Done);
+    assert_eq!(delays(&timers, &driver), (Duration::ZERO, None));
+}
+
+#[test]
 fn tasks_beyond_the_budget_put_no_loop_behind() {
     let (timers, driver) = three_days_old();
     for _ in 0..2 {
