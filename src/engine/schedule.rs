@@ -77,7 +77,7 @@ impl<T> Engine<T> {
     /// and its payload, until it is cancelled or the engine is shut down. A connection
     /// therefore needs one timer, which it arms for each request and disarms after it.
     /// Disarming stores to the timer and touches no list, and so does arming it again for
-    /// a deadline that is not before its last one. The ticker may wake once per delay for
+    /// a deadline that is not before its last one. The ticker may wake twice per delay for
     /// a timer that is disarmed by then. A timer is [paused](crate::guide#pause-a-timer)
     /// in the same manner.
     ///
