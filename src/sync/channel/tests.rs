@@ -271,7 +271,8 @@ impl Wake for Panics {
 impl Drop for Panics {
     fn drop(&mut self) {
         if !thread::panicking() {
-            panic!("on purpose, in the drop");
+            // What a second panic throws is leaked, so it takes no memory.
+            std::panic::panic_any(());
         }
     }
 }
