@@ -501,9 +501,10 @@ impl<T> Entries<T> {
         (first != list).then_some(first)
     }
 
-    /// Returns the entry of a list that has one, unless it has more.
+    /// Returns the entry of a list that is not empty, unless it has more.
     pub(super) fn sole_of(&self, list: EntryIndex) -> Option<EntryIndex> {
         let Links { next, prev } = *self.links(list);
+        debug_assert!(next != list, "an occupied list has an entry");
         (next == prev).then_some(next)
     }
 

@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn a_list_that_becomes_empty_leaves_the_turns_of_all_others() {
-        for size in [64, 112, 256] {
+        for size in [64, 124, 256] {
             let mut wheel = Wheel::new(size);
             let ticks = [5, 60, 100, 180, 900, 2_000, 9_000, 70_000, 1 << 40];
             for (stays, goes) in ticks.iter().flat_map(|&a| ticks.map(|b| (Tick(a), Tick(b)))) {

@@ -129,8 +129,8 @@ proptest! {
 
     #[test]
     fn the_wheel_does_what_a_sorted_map_does(
-        // Of 112, the first level ends with a word, and two words share a bit.
-        size in prop::sample::select(vec![2usize, 3, 20, 64, 112, 256]),
+        // Of 124, the first level ends with a word, and two words share a bit.
+        size in prop::sample::select(vec![2usize, 3, 20, 64, 124, 256]),
         cap in prop_oneof![4 => Just(0usize), 1 => 1..4usize],
         offset in 0..13usize,
         ops in script(120),
