@@ -130,8 +130,7 @@ impl<T> Shard<T> {
             // The timer may have been disarmed, which an expired one is not.
             self.wheel.set_deadline(at, self.wheel.deadline_of(at));
             self.make_ready(at);
-            self.signals.wake_driver = true;
-            self.signalled = true;
+            self.wake_driver();
             return None;
         }
         self.close_entry(at, key)

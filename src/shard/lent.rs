@@ -147,7 +147,11 @@ impl<T> Shard<T> {
             (true, Outcome::Panicked, _) => (CloseReason::Failed, due),
             (true, _, _) => (CloseReason::Completed, due),
             (false, _, Some(ending)) => ending,
-            (false, Outcome::Kept, None) => (CloseReason::Cancelled, self.tick.tick_at(now)),
+            (false, Outcome::Kept, None) => {
+                let is_closed = self.phase == Phase::Closed;
+                let reason = if is_closed { CloseReason::ShutDown } else { CloseReason::Cancelled };
+                (reason, self.tick.tick_at(now))
+            }
             (false, _, None) if record.payload.is_some() => {
                 self.rearm(at, key, now);
                 let payload = None;
@@ -177,14 +181,19 @@ impl<T> Shard<T> {
         let (requested, tolerance) = (record.requested, record.timer.tolerance);
         let due = Due { requested, deadline };
         let deadline = self.within_tolerance(due, tolerance);
-        let is_due = deadline <= self.tick.tick_at(now).max(self.wheel.now());
-        if is_due && !is_set && !self.is_driven {
+        // What comes due between two calls of a caller's loop waits for the next call.
+        let now = if self.is_driven { Tick(0) } else { self.tick.tick_at(now) };
+        let is_due = deadline <= now.max(self.wheel.now());
+        if is_due && !is_set {
             self.wheel.set_deadline(at, deadline);
             self.make_ready(at);
+            if self.is_driven {
+                self.wake_driver();
+            }
         } else {
             // A deadline that the holder has set waits for the ticker even if it
             // has passed. A timer that is due again at once then holds up neither
-            // others nor the clock. In a caller's loop, no other does either.
+            // others nor the clock.
             self.relink(at, deadline);
         }
     }

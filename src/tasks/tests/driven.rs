@@ -74,7 +74,27 @@ fn a_timer_that_catches_up_waits_for_the_loop_and_wakes_it() {
     drop(beat);
     assert_eq!((queue.len(), driver.timeout()), (0, Some(Duration::ZERO)));
     assert_eq!(driver.process_due(9), Advance::Done);
-    assert!(queue.try_iter().map(|it| it.into_payload()).eq(["other", "beat"]));
+    let taken = queue.try_iter().map(|it| *it.payload());
+    assert!(taken.eq(["other", "beat"]));
+    // The loop has been where the next firing is due.
+    engine.core().clock.set(Time::from_millis(45));
+    assert_eq!(driver.process_due(9), Advance::Done);
+    drop(queue.try_recv().unwrap());
+    assert_eq!((queue.len(), driver.timeout()), (1, Some(Duration::ZERO)));
+}
+
+#[test]
+fn a_loop_of_frames_gets_all_firings_that_it_missed() {
+    let clock = VirtualClock::new();
+    let engine = Engine::builder().start_driven_model(&clock);
+    let (engine, driver): (Engine<_>, _) = engine.unwrap();
+    engine.schedule(Timer::every(Duration::from_millis(5), ())).unwrap();
+    for frame in 1..=50 {
+        engine.core().clock.set(Time::from_millis(16 * frame));
+        assert_eq!(driver.process_due(9), Advance::Done);
+        engine.queue(0).try_iter().for_each(drop);
+    }
+    assert_eq!(engine.live().next().unwrap().deadline, Time::from_millis(805));
 }
 
 #[test]
