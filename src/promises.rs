@@ -13,13 +13,14 @@
 //!    forged one.
 //! 6. **Cancel frees the memory at once.**
 //! 7. **Repeats keep their phase**, unless they are re-armed, moved, or told to
-//!    delay what they [miss](crate::MissedTicks). Counts are exact, and firings of one timer never overlap.
+//!    delay what they [miss](crate::MissedTicks). Counts are exact, and firings of one timer never
+//!    overlap.
 //! 8. **A timer's ending is reported on request.**
 //! 9. **Order.** Timers of one shard fire by tick, and within a tick in the
 //!    order in which they were first scheduled or created. With one shard and one thread,
 //!    the same calls at the same times give the same order in every run, in
 //!    every kind of engine. No order is promised across shards or for a
-//!    repeating timer that catches up beside other threads.
+//!    repeating timer that catches up beside other threads or overdue timers.
 //! 10. **A slow or panicking task harms no other**, as long as a worker is free.
 //!     It holds up neither the ticker, nor other queues, nor other workers. If
 //!     slow tasks occupy all workers of a queue, its other timers wait, and

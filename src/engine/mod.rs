@@ -44,10 +44,10 @@ use hub::Held;
 ///
 /// # Cost
 /// Scheduling, cancelling and rescheduling each take one short lock, that of
-/// the timer's shard; a timer that is due before all others also sets the system's timer. A new timer goes to the calling thread's own shard, or to that of
-/// its [name](crate::Timer::named). They allocate only when the storage of a shard grows, and to
-/// schedule a named timer. The clock is read only for a delay, not for a [`Time`], and for a
-/// report.
+/// the timer's shard; a timer that is due before all others also sets the system's timer. A new
+/// timer goes to the calling thread's own shard, or to that of its [name](crate::Timer::named).
+/// They allocate only when the storage of a shard grows, and to schedule a named timer. The clock
+/// is read only for a delay, not for a [`Time`], and for a report.
 ///
 /// # The end of the process
 /// A process that ends because `main` returns or calls `exit` does not wait

@@ -57,11 +57,11 @@ pub struct Queue<T, R = Expired<T>> {
 /// [`Engine::reports`](crate::Engine::reports). It is the queue in which ended timers wait.
 ///
 /// Every report is read once, by one reader. A report appears when its timer's
-/// last firing is taken or, if that lends the payload, dropped and, for a [`notified`](crate::Timer::notified)
-/// task, when the task has run; this may be after shutdown. Until then,
-/// readers block, and [`try_recv`](Queue::try_recv) returns
-/// [`RecvError::Empty`]. Readers block for ever if a firing is never dropped,
-/// if such a task is never run, or if the reader itself holds the firing.
+/// last firing is taken or, if that lends the payload, dropped and, for a
+/// [`notified`](crate::Timer::notified) task, when the task has run; this may be after shutdown.
+/// Until then, readers block, and [`try_recv`](Queue::try_recv) returns [`RecvError::Empty`].
+/// Readers block for ever if a firing is never dropped, if such a task is never run, or if the
+/// reader itself holds the firing.
 ///
 /// An unread report keeps its timer's entry, which counts against
 /// [`Builder::max_timers`](crate::Builder::max_timers). Without that limit,

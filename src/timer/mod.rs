@@ -63,9 +63,10 @@ impl<T> Timer<T> {
     /// scheduled.
     ///
     /// The delay is rounded up to a tick. With a delay of zero, the timer is due at once: its
-    /// deadline is the beginning of the current tick, from which its lateness counts. With a delay of [`Duration::MAX`], it is never due, and only cancelling or
-    /// shutdown ends it. On a virtual clock, a timer that is due at once still waits for
-    /// the next advance, even one by zero: see [`VirtualClock`](crate::VirtualClock).
+    /// deadline is the beginning of the current tick, from which its lateness counts. With a delay
+    /// of [`Duration::MAX`], it is never due, and only cancelling or shutdown ends it. On a
+    /// virtual clock, a timer that is due at once still waits for the next advance, even one by
+    /// zero: see [`VirtualClock`](crate::VirtualClock).
     #[inline]
     pub fn after(delay: Duration, payload: T) -> Timer<T> {
         Timer::once(When::After(delay), payload)

@@ -58,8 +58,8 @@ impl Geometry {
     /// Limits the number of levels.
     ///
     /// Timers beyond their reach wait together, outside the levels. All are looked at in each
-    /// rotation of the top level in which one of them can be due, or could before a cancel, which is slow if they are
-    /// many. A timer never fires early.
+    /// rotation of the top level in which one of them can be due, or could before a cancel, which
+    /// is slow if they are many. A timer never fires early.
     ///
     /// # Errors
     /// Returns an error if `levels` is zero.
