@@ -25,8 +25,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::fmt;
-use core::marker::PhantomData;
-use core::mem::{MaybeUninit, align_of, size_of};
+use core::mem::{MaybeUninit, size_of};
 use core::ptr;
 
 use crate::id::TimerId;
@@ -190,12 +189,8 @@ const WORTH_FREEING: u32 = 4_096;
 /// A block with room for this many words or more grows by an eighth instead of doubling.
 const BIG: u32 = 1 << 15;
 
-/// A block that is not used any more. The system takes a while for each of its pages.
-#[must_use = "to be dropped after a lock is released"]
-pub(crate) struct Retired(#[expect(dead_code, reason = "for its drop")] Vec<MaybeUninit<u128>>);
-
 pub(crate) struct Entries<T> {
-    /// The first word. It lies in `memory`.
+    /// The first word of the block.
     start: *mut u64,
     /// The number of words of heads, before the first entry.
     pub(super) first: u32,
@@ -204,14 +199,13 @@ pub(crate) struct Entries<T> {
     /// The number of words for entries.
     room: u32,
     live: u32,
-    memory: Vec<MaybeUninit<u128>>,
+    block: Vec<MaybeUninit<Entry<T>>>,
     /// The timers that aren't at the index in their id, by sequence number: that index, and
     /// their entry.
     moved: BTreeMap<u64, (u32, EntryIndex)>,
-    payloads: PhantomData<T>,
 }
 
-// SAFETY: the storage owns its memory and the payloads in it, as a `Vec<T>` does.
+// SAFETY: the storage owns its block and the payloads in it, as a `Vec<T>` does.
 unsafe impl<T: Send> Send for Entries<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Entries<T> {}
@@ -220,25 +214,17 @@ impl<T> Entries<T> {
     /// The number of words from one entry to the next.
     pub(super) const STRIDE: u32 = (size_of::<Entry<T>>() / size_of::<u64>()) as u32;
 
-    /// The first entry begins at a multiple of this many bytes. It is a cache line, so that
-    /// small entries don't straddle two, or more if payloads ask for it.
-    const ALIGN: usize = match align_of::<Entry<T>>() {
-        small if small < 64 => 64,
-        large => large,
-    };
-
     /// Creates a storage with room for the heads of so many lists. Each must be set apart
     /// before it's used, as that of the vacant entries has been.
     pub(super) fn new(lists: u32) -> Entries<T> {
         let mut entries = Entries {
             start: ptr::null_mut(),
-            first: lists.next_multiple_of((Self::ALIGN / size_of::<u64>()) as u32),
+            first: lists.next_multiple_of(Self::STRIDE),
             used: 0,
             room: 0,
             live: 0,
-            memory: Vec::new(),
+            block: Vec::new(),
             moved: BTreeMap::new(),
-            payloads: PhantomData,
         };
         entries.grow();
         entries.set_apart(VACANT);
@@ -324,7 +310,7 @@ impl<T> Entries<T> {
 
     /// Returns the number of bytes of the block.
     pub(super) fn bytes(&self) -> usize {
-        size_of_val(&*self.memory)
+        size_of_val(&*self.block)
     }
 
     // Finding a timer.
@@ -583,29 +569,16 @@ impl<T> Entries<T> {
         if words > (u32::MAX - self.first - Self::STRIDE) as usize {
             return Err(ReserveError::TooMany);
         }
-        let bytes = (self.first as usize + words).checked_mul(size_of::<u64>());
-        let bytes = bytes.and_then(|bytes| bytes.checked_add(Self::ALIGN));
-        let units = bytes.ok_or(ReserveError::TooMany)?.div_ceil(size_of::<u128>());
-        let skipped = self.start.addr().saturating_sub(self.memory.as_ptr().addr());
-        let more = units.saturating_sub(self.memory.len());
-        let grown = self.memory.try_reserve_exact(more);
+        let entries = (self.first as usize + words) / Self::STRIDE as usize;
+        let more = entries.saturating_sub(self.block.len());
+        let grown = self.block.try_reserve_exact(more);
         grown.map_err(|_| ReserveError::NoMemory)?;
-        // SAFETY: the memory may stay uninitialized.
-        unsafe { self.memory.set_len(units) };
+        // SAFETY: the block may stay uninitialized.
+        unsafe { self.block.set_len(entries) };
         if more == 0 {
-            self.memory.shrink_to_fit();
+            self.block.shrink_to_fit();
         }
-        let block = self.memory.as_mut_ptr().cast::<u8>();
-        let skip = block.addr().wrapping_neg() % Self::ALIGN;
-        // SAFETY: the block has room for the heads and the entries in use behind any number of
-        // bytes that aligning skips.
-        unsafe {
-            let in_use = (self.first + self.used) as usize * size_of::<u64>();
-            if skip != skipped {
-                ptr::copy(block.add(skipped), block.add(skip), in_use);
-            }
-            self.start = block.add(skip).cast();
-        }
+        self.start = self.block.as_mut_ptr().cast();
         self.room = words as u32;
         Ok(())
     }
@@ -616,18 +589,18 @@ impl<T> Entries<T> {
         self.live == 0 && self.used >= WORTH_FREEING.saturating_mul(Self::STRIDE)
     }
 
-    /// Returns the block of a storage without timers. The heads move to a new one.
+    /// Returns the block of a storage without timers, to be dropped after a lock is released: the
+    /// system takes a while for each of its pages. The heads move to a new one.
     #[cold]
-    pub(super) fn give_back(&mut self) -> Retired {
+    pub(super) fn give_back(&mut self) -> impl Sized + use<T> {
         debug_assert!(self.live == 0 && self.moved.is_empty());
-        let small = Entries::<T>::new(self.first);
+        let block = core::mem::take(&mut self.block);
+        (self.used, self.room) = (0, 0);
+        self.grow();
         // SAFETY: both blocks have all heads.
-        unsafe { ptr::copy_nonoverlapping(self.start, small.start, self.first as usize) };
-        let mut large = core::mem::replace(self, small);
+        unsafe { ptr::copy_nonoverlapping(block.as_ptr().cast(), self.start, self.first as usize) };
         self.set_apart(VACANT);
-        // So that dropping it does not look for payloads.
-        large.used = 0;
-        Retired(core::mem::take(&mut large.memory))
+        block
     }
 
     /// Passes at most `budget` vacant entries at the end of the block, and gives their memory
@@ -647,14 +620,10 @@ impl<T> Entries<T> {
 
     #[cfg(test)]
     pub(super) fn assert_consistent(&self) {
-        let (memory, words) = (self.memory.as_ptr().addr(), self.first + self.room);
-        let end = self.start.addr() + words as usize * size_of::<u64>();
-        assert!(
-            memory <= self.start.addr() && end <= memory + self.bytes() && self.used <= self.room
-        );
-        let first = self.start.addr() + self.first as usize * size_of::<u64>();
-        assert_eq!((self.start.addr() % Self::ALIGN, first % Self::ALIGN), (0, 0));
-        assert!(self.memory.capacity() <= self.memory.len() + self.memory.len() / 8);
+        let entries = (self.first + self.room) / Self::STRIDE;
+        assert_eq!((self.block.len(), self.first % Self::STRIDE), (entries as usize, 0));
+        assert!(self.start.addr() == self.block.as_ptr().addr() && self.used <= self.room);
+        assert!(self.block.capacity() <= self.block.len() + self.block.len() / 8);
         assert_eq!(self.all_timers().count(), self.live());
         let vacant = self.on_list(VACANT).count();
         assert_eq!(vacant, self.all().count() - self.live());

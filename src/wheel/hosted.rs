@@ -1,7 +1,7 @@
 //! The calls that a shard needs besides the public ones: entries by index, tags,
 //! and lists of its own.
 
-use super::entries::{EntryIndex, IN_HEAP, Retired, SORTING, Sorted, Stamp, Tag};
+use super::entries::{EntryIndex, IN_HEAP, SORTING, Sorted, Stamp, Tag};
 use super::{BinaryHeap, Wheel};
 use crate::id::TimerId;
 use crate::tick::Tick;
@@ -142,7 +142,7 @@ impl<T> Wheel<T> {
 
     /// Returns that memory, to be dropped after the lock is released.
     #[inline]
-    pub(crate) fn give_back(&mut self) -> Option<(Retired, Option<BinaryHeap<Sorted>>)> {
+    pub(crate) fn give_back(&mut self) -> Option<impl Sized + use<T>> {
         self.is_worth_freeing().then(|| (self.entries.give_back(), self.take_idle_heap()))
     }
 
