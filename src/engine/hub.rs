@@ -212,7 +212,7 @@ impl<T> Core<T> {
     /// other threads waiting for a system call.
     #[inline]
     pub(super) fn release(&self, mut held: Held<'_, T>) {
-        if held.shard.has_signals() || held.shard.wheel.is_worth_freeing() {
+        if held.shard.has_signals() || held.shard.wheel.entries.is_worth_freeing() {
             return self.release_and_signal(held);
         }
         let earliest_new = held.shard.take_earliest_new();
@@ -223,7 +223,7 @@ impl<T> Core<T> {
     /// memory of a shard that has become empty after that.
     #[inline]
     pub(super) fn let_go(mut held: Held<'_, T>) {
-        if held.shard.wheel.is_worth_freeing() {
+        if held.shard.wheel.entries.is_worth_freeing() {
             let retired = held.shard.give_back();
             drop(held);
             drop(retired);

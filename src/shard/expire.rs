@@ -46,7 +46,7 @@ impl<T> Shard<T> {
             match self.wheel.step(to, budget) {
                 Step::Due(at) => {
                     self.wheel.look_ahead();
-                    let deadline = self.tick.start_of(self.wheel.expired_deadline_of(at));
+                    let deadline = self.tick.start_of(Tick(self.wheel.entries.get(at).deadline));
                     self.lateness.record_nanos(now.since_nanos(deadline));
                     due(self, at);
                 }

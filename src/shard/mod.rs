@@ -286,8 +286,13 @@ impl<T> Shard<T> {
         if tolerance.is_zero() {
             return due.deadline;
         }
-        let last = self.tick.tick_at(due.requested + tolerance);
-        Tick(self.wheel.geometry().coarsest(due.deadline.0, last.0))
+        let (first, last) = (due.deadline.0, self.tick.tick_at(due.requested + tolerance).0);
+        let geometry = self.wheel.geometry();
+        let mut starts = (0..geometry.levels()).rev().filter_map(|level| {
+            let unit = geometry.unit(level);
+            first.div_ceil(unit).checked_mul(unit)
+        });
+        Tick(starts.find(|&start| start <= last).unwrap_or(first))
     }
 
     /// Links a timer that is on no list.
@@ -330,7 +335,7 @@ impl<T> Shard<T> {
         let body = Body::record(self.records.insert(record));
         let at = self.wheel.insert(deadline, Tag::recorded(), body);
         // The timer may remain unstarted for a long time.
-        self.wheel.set_aside(at);
+        self.wheel.entries.set_apart(at);
         if let Some(hash) = name_hash {
             self.index.insert(hash, self.wheel.id(at));
         }
@@ -410,7 +415,7 @@ impl<T> Shard<T> {
         let place = match self.record_of(at) {
             Some(key) => self.records[key].payload.as_mut(),
             // SAFETY: the tag says that the body is a payload.
-            None => Some(unsafe { self.wheel.payload_mut(at).payload_mut() }),
+            None => Some(unsafe { self.wheel.entries.payload_mut(at).payload_mut() }),
         };
         match place {
             Some(place) => Ok(std::mem::replace(place, payload)),
@@ -424,7 +429,7 @@ impl<T> Shard<T> {
         let at = self.wheel.find_own(id)?;
         let has_payload = self.tag(at).has_payload();
         // SAFETY: the tag says that the body is a payload.
-        has_payload.then(|| unsafe { self.wheel.payload(at).as_payload() })
+        has_payload.then(|| unsafe { self.wheel.entries.payload(at).as_payload() })
     }
 
     /// Returns the tick at which a live timer is due, or was due if it is waiting to be
@@ -473,7 +478,7 @@ impl<T> Shard<T> {
     pub(crate) fn record_in(wheel: &Wheel<Body<T>>, at: EntryIndex) -> Option<usize> {
         wheel.tag(at).has_record().then(|| {
             // SAFETY: the tag says that the body is a record's index.
-            unsafe { wheel.payload(at).as_record() }
+            unsafe { wheel.entries.payload(at).as_record() }
         })
     }
 

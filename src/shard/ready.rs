@@ -35,14 +35,14 @@ impl Ready {
 
     #[inline]
     pub(crate) fn first<B>(&self, wheel: &Wheel<B>) -> Option<EntryIndex> {
-        wheel.first_of(self.list)
+        wheel.entries.first_of(self.list)
     }
 
     /// Returns the first entry, for a worker that takes it, and prefetches a later one.
     #[inline]
     pub(crate) fn first_to_take<B>(&self, wheel: &Wheel<B>) -> Option<EntryIndex> {
         if let Some(&hint) = self.hints.get(AHEAD) {
-            wheel.prefetch_entry(hint);
+            wheel.entries.prefetch(hint);
         }
         self.first(wheel)
     }
@@ -94,7 +94,7 @@ impl Ready {
         let first = hints.front().copied();
         self.hints = hints;
         if taken > 0 {
-            wheel.cut_before(self.list, first.unwrap_or(self.list));
+            wheel.entries.cut_before(self.list, first.unwrap_or(self.list));
             self.len -= taken;
         }
     }

@@ -155,7 +155,7 @@ impl<T> Shard<T> {
         self.ledger.ended(reason);
         self.credit.put();
         // SAFETY: the tag says that the body is a payload.
-        unsafe { self.wheel.take_for_good(at).into_payload() }
+        unsafe { self.wheel.entries.take(at).into_payload() }
     }
 
     /// Ends a timer with a record. Returns `None` if it ends by itself, and otherwise what the

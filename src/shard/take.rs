@@ -133,12 +133,12 @@ impl<T> Shard<T> {
         let before = payloads.len();
         for (n, &at) in next.iter().take(most).enumerate() {
             if let Some(&later) = next.get(n + AHEAD) {
-                self.wheel.prefetch_entry(later);
+                self.wheel.entries.prefetch(later);
             }
             if !self.tag(at).ends_when_taken() {
                 break;
             }
-            self.note_start(self.wheel.expired_deadline_of(at), now);
+            self.note_start(Tick(self.wheel.entries.get(at).deadline), now);
             self.note_leave(at);
             payloads.push(self.take_payload(at));
         }
@@ -150,7 +150,7 @@ impl<T> Shard<T> {
     /// Makes the firing of a timer without a record.
     #[inline(always)]
     pub(super) fn plain_firing(&self, at: EntryIndex, lent: bool) -> Delivery {
-        let tick = self.wheel.expired_deadline_of(at);
+        let tick = Tick(self.wheel.entries.get(at).deadline);
         let deadline = self.tick.start_of(tick);
         Delivery {
             id: self.wheel.id(at),
@@ -172,7 +172,7 @@ impl<T> Shard<T> {
         now: Option<Time>,
         give: impl FnOnce(Claimed<T>),
     ) {
-        let tick = self.wheel.expired_deadline_of(at);
+        let tick = Tick(self.wheel.entries.get(at).deadline);
         let ended = match self.records[key].state {
             State::Ended { reason, .. } => Some(reason),
             _ => None,
@@ -200,7 +200,7 @@ impl<T> Shard<T> {
         let payload = record.payload.take();
         if lent {
             self.work.held += 1;
-            self.wheel.set_aside(at);
+            self.wheel.entries.set_apart(at);
             if ended.is_none() {
                 self.enter(key, State::LENT);
             }
@@ -263,9 +263,9 @@ impl<T> Shard<T> {
     fn take_task(&mut self, at: EntryIndex, now: Option<Time>, give: impl FnOnce(Claimed<T>)) {
         debug_assert!(self.tag(at).has_payload());
         let firing = self.plain_firing(at, true);
-        let body = std::mem::replace(self.wheel.payload_mut(at), Body::lent(now));
+        let body = std::mem::replace(self.wheel.entries.payload_mut(at), Body::lent(now));
         self.wheel.set_tag(at, self.tag(at).lent());
-        self.wheel.set_aside(at);
+        self.wheel.entries.set_apart(at);
         self.work.held += 1;
         self.note_start(firing.tick, now);
         // SAFETY: the tag said that the body is a payload.
@@ -302,7 +302,7 @@ impl<T> Shard<T> {
     fn taken(&self, at: EntryIndex) -> Option<Time> {
         assert!(self.tag(at).is_lent(), "only what was lent comes back");
         // SAFETY: the tag says that the body is the time of the take.
-        unsafe { self.wheel.payload(at).as_taken() }
+        unsafe { self.wheel.entries.payload(at).as_taken() }
     }
 
     #[cold]
@@ -314,7 +314,7 @@ impl<T> Shard<T> {
         record.taken = self.taken(at);
         record.state = State::LENT;
         let key = self.records.insert(record);
-        *self.wheel.payload_mut(at) = Body::record(key);
+        *self.wheel.entries.payload_mut(at) = Body::record(key);
         self.wheel.set_tag(at, self.tag(at).with_record());
         key
     }

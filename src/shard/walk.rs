@@ -153,7 +153,7 @@ impl<T> Shard<T> {
     /// Returns the number of bytes of the shard's timers: entries and records.
     pub(crate) fn bytes(&self) -> usize {
         let records = self.records.capacity() * size_of::<TimerRecord<T>>();
-        self.wheel.bytes() + records
+        self.wheel.entries.bytes() + records
     }
 
     /// Counts the timers in some slots of a level, each up to `most`. Leaves the counts
@@ -205,6 +205,6 @@ impl<T> Shard<T> {
     /// their memory was given back.
     pub(crate) fn shrink_some(&mut self, most: usize) -> bool {
         // The lists of a closed shard may contain vacant entries.
-        self.phase == Phase::Closed || self.wheel.trim_some(&mut { most })
+        self.phase == Phase::Closed || self.wheel.entries.trim_some(&mut { most })
     }
 }

@@ -163,23 +163,12 @@ impl<T> Wheel<T> {
     pub fn advance(
         &mut self,
         to: Tick,
-        budget: usize,
-        fire: impl FnMut(&mut Wheel<T>, Expired<T>),
-    ) -> Advance {
-        match self.idle_to(to) {
-            true => Advance::Done,
-            false => self.advance_with(to, budget, fire),
-        }
-    }
-
-    /// Advances as [`Wheel::advance`] does, if there may be work.
-    #[inline(never)]
-    fn advance_with(
-        &mut self,
-        to: Tick,
         mut budget: usize,
         mut fire: impl FnMut(&mut Wheel<T>, Expired<T>),
     ) -> Advance {
+        if self.idle_to(to) {
+            return Advance::Done;
+        }
         loop {
             match self.step(to, &mut budget) {
                 Step::Due(entry) => {
@@ -474,6 +463,14 @@ impl<T> Wheel<T> {
         let found = self.entries.find(entry.index().into(), stamp);
         let header = found.map(|entry| self.entries.get(entry));
         header.is_some_and(|header| header.has(SORTING) && header.deadline == deadline)
+    }
+
+    /// Loads the next entry on the way from the end of a tick's list to its beginning. A caller
+    /// that does so for each due timer waits for two cold entries at a time, and no longer for
+    /// any in the second half.
+    #[inline(always)]
+    pub(crate) fn look_ahead(&mut self) {
+        self.ahead = self.entries.before(self.ahead);
     }
 
     /// Returns whether a list may be out of order, and forgets that. The timers beyond all

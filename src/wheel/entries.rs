@@ -35,9 +35,9 @@ use crate::id::TimerId;
 pub(crate) struct EntryIndex(u32);
 
 impl EntryIndex {
-    /// Returns the head of a list by its number.
-    pub(super) const fn list(number: u32) -> EntryIndex {
-        EntryIndex(number)
+    /// Returns the entry at an index, or the head of a list by its number.
+    pub(super) const fn new(index: u32) -> EntryIndex {
+        EntryIndex(index)
     }
 
     /// Returns the head so many lists behind this one.
@@ -125,9 +125,9 @@ pub(super) struct Links {
 /// What an entry holds besides its links and a payload.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub(super) struct Header {
+pub(crate) struct Header {
     pub(super) stamp: Stamp,
-    pub(super) deadline: u64,
+    pub(crate) deadline: u64,
 }
 
 impl Header {
@@ -237,7 +237,7 @@ impl<T> Entries<T> {
         unsafe { self.start.add(at.0 as usize).cast() }
     }
 
-    pub(super) fn get(&self, at: EntryIndex) -> &Header {
+    pub(crate) fn get(&self, at: EntryIndex) -> &Header {
         // SAFETY: the header of an entry was written when the entry was added. No exclusive
         // reference exists beside `&self`.
         unsafe { &(*self.entry(at)).header }
@@ -253,26 +253,27 @@ impl<T> Entries<T> {
         self.get(at).stamp.is_timer()
     }
 
-    pub(super) fn payload(&self, at: EntryIndex) -> &T {
+    pub(crate) fn payload(&self, at: EntryIndex) -> &T {
         assert!(self.is_timer(at));
         // SAFETY: an entry has a payload while its stamp is a timer's.
         unsafe { (*self.entry(at)).payload.assume_init_ref() }
     }
 
-    pub(super) fn payload_mut(&mut self, at: EntryIndex) -> &mut T {
+    pub(crate) fn payload_mut(&mut self, at: EntryIndex) -> &mut T {
         assert!(self.is_timer(at));
         // SAFETY: as above, with `&mut self`.
         unsafe { (*self.entry(at)).payload.assume_init_mut() }
     }
 
-    /// Prefetches an entry. It may have been cut off.
-    pub(super) fn prefetch(&self, at: EntryIndex) {
+    /// Prefetches an entry. It may lie in two cache lines, and it may have been cut off.
+    pub(crate) fn prefetch(&self, at: EntryIndex) {
         let place = self.start.wrapping_add(at.0 as usize);
         #[cfg(target_arch = "x86_64")]
         // SAFETY: a prefetch of any address is harmless.
         unsafe {
             use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             _mm_prefetch::<_MM_HINT_T0>(place.cast());
+            _mm_prefetch::<_MM_HINT_T0>(place.wrapping_add(3).cast());
         }
         #[cfg(not(target_arch = "x86_64"))]
         let _ = place;
@@ -309,7 +310,7 @@ impl<T> Entries<T> {
     }
 
     /// Returns the number of bytes of the block.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         size_of_val(&*self.block)
     }
 
@@ -365,12 +366,18 @@ impl<T> Entries<T> {
 
     // Storing and removing a timer.
 
-    /// Returns a vacant entry, which the caller fills, if the storage has one.
+    /// Returns a vacant entry, which the caller fills, if there is room for one.
     #[inline(always)]
     pub(super) fn pop_vacant(&mut self) -> Option<EntryIndex> {
-        let vacant = self.first_of(VACANT)?;
-        self.cut_before(VACANT, self.links(vacant).next);
-        Some(vacant)
+        if let Some(vacant) = self.first_of(VACANT) {
+            self.cut_before(VACANT, self.links(vacant).next);
+            return Some(vacant);
+        }
+        let added = (self.used < self.room).then_some(EntryIndex(self.first + self.used))?;
+        self.used += Self::STRIDE;
+        // SAFETY: there is room for the entry, which needs no dropping.
+        unsafe { (&raw mut (*self.entry(added)).header.stamp).write(Stamp::NONE) };
+        Some(added)
     }
 
     /// Returns a vacant entry, which the caller fills.
@@ -378,24 +385,8 @@ impl<T> Entries<T> {
         loop {
             match self.pop_vacant() {
                 Some(vacant) => return vacant,
-                None => self.add_vacant(),
+                None => self.grow(),
             }
-        }
-    }
-
-    /// Adds some vacant entries.
-    #[cold]
-    fn add_vacant(&mut self) {
-        if self.used == self.room {
-            self.grow();
-        }
-        let end = self.room.min(self.used.saturating_add(16 * Self::STRIDE));
-        while self.used < end {
-            let added = EntryIndex(self.first + self.used);
-            self.used += Self::STRIDE;
-            // SAFETY: there is room for the entry, which needs no dropping.
-            unsafe { (&raw mut (*self.entry(added)).header.stamp).write(Stamp::NONE) };
-            self.append(VACANT, added);
         }
     }
 
@@ -413,7 +404,7 @@ impl<T> Entries<T> {
     /// # Panics
     /// If the entry holds no timer.
     #[inline]
-    pub(super) fn take(&mut self, at: EntryIndex) -> T {
+    pub(crate) fn take(&mut self, at: EntryIndex) -> T {
         let stamp = core::mem::replace(&mut self.get_mut(at).stamp, Stamp::NONE);
         assert!(stamp.is_timer());
         self.live -= 1;
@@ -471,7 +462,7 @@ impl<T> Entries<T> {
     }
 
     /// Links a head to itself, so that its list is empty, or an entry, so that it's on no list.
-    pub(super) fn set_apart(&mut self, at: EntryIndex) {
+    pub(crate) fn set_apart(&mut self, at: EntryIndex) {
         // SAFETY: the links lie in the block.
         unsafe { self.place(at).write(Links { next: at, prev: at }) };
     }
@@ -482,7 +473,7 @@ impl<T> Entries<T> {
 
     /// Returns the first entry of a list.
     #[inline]
-    pub(super) fn first_of(&self, list: EntryIndex) -> Option<EntryIndex> {
+    pub(crate) fn first_of(&self, list: EntryIndex) -> Option<EntryIndex> {
         let first = self.links(list).next;
         (first != list).then_some(first)
     }
@@ -520,7 +511,7 @@ impl<T> Entries<T> {
 
     /// Makes `first` the first entry of `list`, and forgets the entries before it. If `first`
     /// is the list itself, the list becomes empty.
-    pub(super) fn cut_before(&mut self, list: EntryIndex, first: EntryIndex) {
+    pub(crate) fn cut_before(&mut self, list: EntryIndex, first: EntryIndex) {
         self.links_mut(list).next = first;
         self.links_mut(first).prev = list;
     }
@@ -585,7 +576,7 @@ impl<T> Entries<T> {
 
     /// Returns whether there is no timer, and [`Entries::give_back`] is worth the call.
     #[inline]
-    pub(super) fn is_worth_freeing(&self) -> bool {
+    pub(crate) fn is_worth_freeing(&self) -> bool {
         self.live == 0 && self.used >= WORTH_FREEING.saturating_mul(Self::STRIDE)
     }
 
@@ -605,7 +596,7 @@ impl<T> Entries<T> {
 
     /// Passes at most `budget` vacant entries at the end of the block, and gives their memory
     /// back when it has passed the last one. Returns whether it has.
-    pub(super) fn trim_some(&mut self, budget: &mut usize) -> bool {
+    pub(crate) fn trim_some(&mut self, budget: &mut usize) -> bool {
         while let Some(last) = self.last().filter(|&last| !self.is_timer(last)) {
             if *budget == 0 {
                 return false;
@@ -683,17 +674,17 @@ mod tests {
     fn what_was_reserved_is_there_and_no_more() {
         let mut wheel = Wheel::new(64);
         wheel.schedule_at(Tick(5), 0u64);
-        let (of_four, entry) = (wheel.bytes(), 32);
+        let (of_four, entry) = (wheel.entries.bytes(), 32);
         wheel.reserve(5_000);
         for n in 1..5_000 {
             assert_eq!(wheel.try_reserve(5_000.min(n as usize + 99)), Ok(()));
-            assert_eq!(wheel.bytes(), of_four + (5_000 - 4) * entry);
+            assert_eq!(wheel.entries.bytes(), of_four + (5_000 - 4) * entry);
             wheel.schedule_at(Tick(9), n);
         }
         // A large block does not double.
         wheel.reserve(10_000);
         (0..5_001).for_each(|n| _ = wheel.schedule_at(Tick(9), n));
-        assert_eq!(wheel.bytes(), of_four + (11_250 - 4) * entry);
+        assert_eq!(wheel.entries.bytes(), of_four + (11_250 - 4) * entry);
         wheel.assert_consistent();
     }
 
@@ -713,13 +704,13 @@ mod tests {
     #[test]
     fn a_shrink_passes_as_many_entries_as_it_may() {
         let mut wheel = Wheel::new(64);
-        let bytes = wheel.bytes();
+        let bytes = wheel.entries.bytes();
         let ids: Vec<_> = (0..160).map(|n| wheel.schedule_at(Tick(n), n)).collect();
         ids[1..].iter().for_each(|&id| _ = wheel.cancel(id));
         for (mut budget, is_over, left) in [(0, false, 0), (1, false, 0), (200, true, 42)] {
-            assert_eq!((wheel.trim_some(&mut budget), budget), (is_over, left));
+            assert_eq!((wheel.entries.trim_some(&mut budget), budget), (is_over, left));
         }
-        assert!(wheel.bytes() <= bytes + 16 * 32);
+        assert!(wheel.entries.bytes() <= bytes + 16 * 32);
         assert_eq!(wheel.cancel(ids[0]), Some(0));
         wheel.assert_consistent();
     }

@@ -1,5 +1,4 @@
-//! The level and the slot that a deadline belongs to, and the tick on which timers with a
-//! tolerance meet.
+//! The level and the slot that a deadline belongs to.
 //!
 //! Level k has slots of `size^k` ticks. Placement is aligned: a deadline goes to
 //! the level of the highest digit, in base `size`, in which it differs from now.
@@ -97,7 +96,7 @@ impl Geometry {
     /// Returns the number of ticks that a slot of `level` covers. Of the level behind the
     /// top one of a capped wheel, returns the ticks of a rotation of the top level.
     #[inline]
-    pub(super) fn unit(&self, level: usize) -> u64 {
+    pub(crate) fn unit(&self, level: usize) -> u64 {
         self.units[level % MAX_LEVELS]
     }
 
@@ -121,16 +120,6 @@ impl Geometry {
             (now, deadline, level) = (now / size, deadline / size, level + 1);
         }
         level.min(self.levels())
-    }
-
-    /// Returns the tick between `from` and `to` at which the coarsest slot starts.
-    #[cfg(feature = "std")]
-    pub(crate) fn coarsest(&self, from: u64, to: u64) -> u64 {
-        let mut starts = (0..self.levels()).rev().filter_map(|level| {
-            let unit = self.unit(level);
-            from.div_ceil(unit).checked_mul(unit)
-        });
-        starts.find(|&start| start <= to).unwrap_or(from)
     }
 }
 

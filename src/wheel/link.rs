@@ -207,11 +207,25 @@ impl<T> Wheel<T> {
             self.slots.vacate(list, 1);
         }
     }
+
+    /// Returns one of the lists that were added for the owner, for entries that the wheel
+    /// does not fire by itself. [`Wheel::unlink`] takes them off the list.
+    pub(crate) fn list(&self, number: u32) -> EntryIndex {
+        EntryIndex::new(self.slots.end() + number)
+    }
+
+    pub(crate) fn append_to(&mut self, list: EntryIndex, entry: EntryIndex) {
+        // The entry may come from the heap. Without the mark, the heap passes over it.
+        self.entries.get_mut(entry).unmark(SORTING);
+        self.entries.append(list, entry);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::id::WheelNumber;
+    use crate::wheel::{Advance, Geometry};
 
     /// So each costs a store or two.
     #[test]
@@ -223,5 +237,20 @@ mod tests {
             assert_eq!(wheel.deadline(id), Some(deadline));
             assert!(wheel.slots().map(|slot| slot.start).eq([Tick(30)]));
         }
+    }
+
+    #[test]
+    fn what_the_owner_took_out_of_the_heap_stays_on_the_list_of_the_owner() {
+        let geometry = Geometry::new(64).unwrap();
+        let mut wheel = Wheel::numbered(Tick(100), geometry, WheelNumber::reserve(1), 1);
+        let [taken, ..] = [95, 90, 97].map(|tick| wheel.schedule_at(Tick(tick), tick));
+        assert_eq!(wheel.advance(Tick(200), 3, |_, _| panic!("fired")), Advance::More);
+        let (at, list) = (wheel.find(taken).unwrap(), wheel.list(0));
+        wheel.unlink(at);
+        wheel.append_to(list, at);
+        let fired = core::iter::from_fn(|| wheel.pop_due(Tick(200)).map(|e| e.payload));
+        assert!(fired.eq([90, 97]));
+        assert_eq!(wheel.entries.first_of(list), Some(at));
+        wheel.assert_consistent_beside(1);
     }
 }

@@ -34,7 +34,6 @@
 mod advance;
 mod entries;
 mod geometry;
-mod hosted;
 mod inspect;
 mod keyed;
 mod link;
@@ -64,7 +63,7 @@ pub(crate) use walk::{Cursor, OverBudget};
 
 use crate::id::{TimerId, WheelNumber};
 use crate::tick::Tick;
-use entries::{Entries, OVERDUE, OWN_LISTS, Sorted};
+use entries::{Entries, IN_HEAP, OVERDUE, OWN_LISTS, Sorted};
 use slots::Slots;
 
 /// A hierarchical timing wheel with one owner.
@@ -112,7 +111,7 @@ use slots::Slots;
 /// ```
 #[derive(Clone)]
 pub struct Wheel<T> {
-    entries: Entries<T>,
+    pub(crate) entries: Entries<T>,
     slots: Slots,
     /// The tick to which the present pass goes.
     pass: Option<u64>,
@@ -200,16 +199,16 @@ impl<T> Wheel<T> {
         let end = slots.end();
         let mut entries = Entries::new(end + lists);
         let own = (1..OWN_LISTS).chain(end..end + lists);
-        own.for_each(|list| entries.set_apart(EntryIndex::list(list)));
+        own.for_each(|list| entries.set_apart(EntryIndex::new(list)));
         Wheel {
             entries,
             slots,
             pass: None,
             passes: 0,
             ended: (0, 0),
-            cascading: (EntryIndex::list(0), 0),
+            cascading: (EntryIndex::new(0), 0),
             is_sorting: false,
-            ahead: EntryIndex::list(0),
+            ahead: EntryIndex::new(0),
             heap: BinaryHeap::new(),
             youngest: Stamp::NONE,
             number,
@@ -513,8 +512,83 @@ impl<T> Wheel<T> {
     /// assert_eq!(wheel.cancel(ids[0]), Some(0));
     /// ```
     pub fn shrink(&mut self) {
-        self.trim_some(&mut { usize::MAX });
+        self.entries.trim_some(&mut { usize::MAX });
         drop(self.take_idle_heap());
+    }
+
+    // For a shard, too.
+
+    #[inline]
+    pub(crate) fn id(&self, entry: EntryIndex) -> TimerId {
+        let index = self.entries.index_in_id(entry);
+        TimerId::new(self.number, self.sequence(entry), index)
+    }
+
+    pub(crate) fn find(&self, id: TimerId) -> Option<EntryIndex> {
+        let (index, stamp) = (id.index_in(self.number)?, Stamp::of(id));
+        match self.entries.find(index, stamp) {
+            Some(entry) => Some(entry),
+            None => self.entries.find_moved(index, stamp),
+        }
+    }
+
+    /// Finds a timer by an id that is known to belong to this wheel.
+    #[inline]
+    pub(crate) fn find_own(&self, id: TimerId) -> Option<EntryIndex> {
+        debug_assert!(id.is_of(self.number));
+        // No owner of a shared wheel re-arms timers, so all are where their ids say.
+        self.entries.find(id.index().into(), Stamp::of(id))
+    }
+
+    /// Prefetches the timer's entry.
+    pub(crate) fn prefetch(&self, id: TimerId) {
+        self.entries.prefetch(EntryIndex::new(id.index()));
+    }
+
+    /// Returns the sequence number of a timer. A younger timer has a higher one.
+    pub(crate) fn sequence(&self, entry: EntryIndex) -> u64 {
+        self.entries.get(entry).stamp.sequence()
+    }
+
+    /// Returns the sequence number of the youngest timer that the wheel ever had.
+    pub(crate) fn youngest(&self) -> u64 {
+        self.youngest.sequence()
+    }
+
+    pub(crate) fn tag(&self, entry: EntryIndex) -> Tag {
+        self.entries.get(entry).stamp.tag()
+    }
+
+    pub(crate) fn set_tag(&mut self, entry: EntryIndex, tag: Tag) {
+        let header = self.entries.get_mut(entry);
+        header.stamp = header.stamp.with(tag);
+    }
+
+    /// Takes a timer's payload and frees its entry, which is not on any list.
+    #[inline]
+    pub(crate) fn remove(&mut self, entry: EntryIndex) -> T {
+        let payload = self.entries.take(entry);
+        self.entries.vacate(entry);
+        payload
+    }
+
+    /// Takes a timer's payload, unlinks its entry and frees it.
+    #[inline(always)]
+    pub(crate) fn remove_linked(&mut self, entry: EntryIndex) -> T {
+        self.unlink(entry);
+        self.remove(entry)
+    }
+
+    /// Returns the memory of a wheel that is empty, if that is worth it, to be dropped after a
+    /// lock is released.
+    #[inline]
+    pub(crate) fn give_back(&mut self) -> Option<impl Sized + use<T>> {
+        self.entries.is_worth_freeing().then(|| (self.entries.give_back(), self.take_idle_heap()))
+    }
+
+    /// Takes the memory in which lists were sorted, unless timers wait there.
+    pub(crate) fn take_idle_heap(&mut self) -> Option<BinaryHeap<Sorted>> {
+        self.entries.is_empty(IN_HEAP).then(|| core::mem::take(&mut self.heap))
     }
 }
 

@@ -89,7 +89,7 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    pub(super) const NEVER: Turn = Turn { start: u64::MAX, list: EntryIndex::list(0) };
+    pub(super) const NEVER: Turn = Turn { start: u64::MAX, list: EntryIndex::new(0) };
 }
 
 impl Slots {
@@ -140,12 +140,12 @@ impl Slots {
             return None;
         }
         let list = row.first + ((deadline >> row.shift) as u32 & row.mask);
-        Some(self.occupy(EntryIndex::list(list), deadline, deadline & row.start))
+        Some(self.occupy(EntryIndex::new(list), deadline, deadline & row.start))
     }
 
     /// Returns the list as above, for any size and any cap. The level must have its lists.
     pub(super) fn list_by_division(&mut self, level: usize, deadline: u64) -> EntryIndex {
-        let (first, geometry) = (EntryIndex::list(self.levels[level]), &self.geometry);
+        let (first, geometry) = (EntryIndex::new(self.levels[level]), &self.geometry);
         if level == geometry.levels() {
             let others = if self.is_occupied(first) { self.beyond } else { u64::MAX };
             self.beyond = others.min(deadline);
@@ -167,7 +167,7 @@ impl Slots {
         let lists = self.levels[*new.start()]..end.unwrap_or(self.end());
         for level in new {
             let (first, size) = (self.levels[level], self.geometry.size() as u32);
-            let Word { part_bits, row, .. } = *self.word_of(EntryIndex::list(first));
+            let Word { part_bits, row, .. } = *self.word_of(EntryIndex::new(first));
             if let Some(bits) = self.geometry.bits().filter(|_| level < self.geometry.levels()) {
                 let mask = (size << part_bits) - 1;
                 let (shift, start) = ((row - part_bits).into(), u64::MAX << row);
@@ -175,12 +175,12 @@ impl Slots {
                 rows.for_each(|row| *row = Row { first, mask, shift, start });
             }
         }
-        lists.map(EntryIndex::list)
+        lists.map(EntryIndex::new)
     }
 
     /// Returns the lists of a slot.
     pub(super) fn lists(&self, level: usize, slot: usize) -> impl Iterator<Item = EntryIndex> {
-        let first = EntryIndex::list(self.levels[level]);
+        let first = EntryIndex::new(self.levels[level]);
         let Word { part_bits, .. } = *self.word_of(first);
         (0..1 << part_bits).map(move |part| first.nth(((slot as u32) << part_bits) + part))
     }
@@ -242,7 +242,7 @@ impl Slots {
     #[inline(always)]
     fn turn_in(&self, index: usize) -> Turn {
         let word = &self.words[index];
-        let list = EntryIndex::list(index as u32 * PER_WORD + word.occupied.trailing_zeros());
+        let list = EntryIndex::new(index as u32 * PER_WORD + word.occupied.trailing_zeros());
         let row = &self.rows[usize::from(word.row) % 64];
         let start = if row.mask == 0 {
             self.start_of(list, self.now)
@@ -303,12 +303,12 @@ impl Slots {
         let Word { occupied, part_bits, .. } = *self.word_of(list);
         let first = list.index() >> part_bits << part_bits;
         let parts = occupied >> (first % PER_WORD) & ((1 << (1 << part_bits)) - 1);
-        (EntryIndex::list(first), parts)
+        (EntryIndex::new(first), parts)
     }
 
     /// Returns all lists that have an entry, in the order of their turns.
     pub(super) fn occupied(&self) -> impl Iterator<Item = EntryIndex> {
-        let words = (0..self.end()).step_by(PER_WORD as usize).map(EntryIndex::list);
+        let words = (0..self.end()).step_by(PER_WORD as usize).map(EntryIndex::new);
         let used = words.filter(|&first| self.word_of(first).occupied != 0);
         let lists = used.flat_map(|first| (0..PER_WORD).map(move |ahead| first.nth(ahead)));
         lists.filter(|&list| self.is_occupied(list))

@@ -236,12 +236,9 @@ impl<T> IntoIterator for Wheel<T> {
     type IntoIter = vec::IntoIter<(TimerId, Tick, T)>;
 
     fn into_iter(mut self) -> Self::IntoIter {
-        let (mut timers, mut cursor) = (Vec::with_capacity(self.len()), Cursor::START);
-        while let Some(entry) = self.next_entry(&mut cursor, &mut { usize::MAX }) {
-            let (id, due) = (self.id(entry), self.due_at(entry));
-            timers.push((id, due, self.take_for_good(entry)));
-        }
-        timers.into_iter()
+        let entries: Vec<_> = self.entries.all_timers().collect();
+        let take = |at| (self.id(at), self.due_at(at), self.entries.take(at));
+        entries.into_iter().map(take).collect::<Vec<_>>().into_iter()
     }
 }
 
@@ -271,7 +268,7 @@ mod tests {
             let (before, mut budget) = (cursor.0.max(wheel.entries.first), BUDGET);
             while let Some(entry) = wheel.next_entry(&mut cursor, &mut budget) {
                 assert!(cursor.is_past(entry));
-                assert!(seen.insert(*wheel.payload(entry)), "seen twice");
+                assert!(seen.insert(*wheel.entries.payload(entry)), "seen twice");
             }
             let passed = ((cursor.0 - before) / Entries::<u64>::STRIDE) as usize;
             assert!(passed + budget == BUDGET && passed > 0, "{passed}");
@@ -294,7 +291,7 @@ mod tests {
             let (mut wheel, _) = after_a_peak(10_000);
             (0..2).for_each(|n| _ = wheel.schedule_at(Tick(1 << 50), n));
             empty(&mut wheel);
-            assert_eq!(wheel.bytes(), Wheel::<u64>::new(64).bytes());
+            assert_eq!(wheel.entries.bytes(), Wheel::<u64>::new(64).entries.bytes());
             wheel.assert_consistent();
         }
     }
@@ -304,11 +301,11 @@ mod tests {
         for (timers, is_little) in [(4_080, true), (4_096, false)] {
             let mut wheel = Wheel::new(64);
             (0..timers).for_each(|n| _ = wheel.schedule_at(Tick(n), n));
-            let bytes = wheel.bytes();
+            let bytes = wheel.entries.bytes();
             while wheel.pop_due(Tick(5_000)).is_some() {}
-            assert_eq!(wheel.bytes() == bytes, is_little, "{timers}");
+            assert_eq!(wheel.entries.bytes() == bytes, is_little, "{timers}");
             wheel.shrink();
-            assert!(wheel.bytes() < bytes / 2, "{timers}");
+            assert!(wheel.entries.bytes() < bytes / 2, "{timers}");
         }
     }
 

@@ -22,7 +22,7 @@ fn with_the_oldest() -> (Engine<u64>, HashSet<TimerId>, VirtualClock) {
 }
 
 fn bytes(engine: &Engine<u64>) -> usize {
-    engine.core.shards[0].lock().wheel.bytes()
+    engine.core.shards[0].lock().wheel.entries.bytes()
 }
 
 #[test]

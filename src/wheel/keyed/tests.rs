@@ -227,9 +227,9 @@ fn a_wheel_that_shrinks_gives_the_memory_of_keys_and_of_timers_back() {
     (1..9_000).for_each(|n| _ = wheel.cancel(&n));
     wheel.insert(1, Tick(8), ());
     assert_eq!(wheel.pop_first().map(|first| first.key), Some(1));
-    let bytes = wheel.wheel.bytes();
+    let bytes = wheel.wheel.entries.bytes();
     wheel.shrink();
-    assert!(wheel.wheel.bytes() < bytes / 2 && wheel.found.capacity() == 0);
+    assert!(wheel.wheel.entries.bytes() < bytes / 2 && wheel.found.capacity() == 0);
     #[cfg(feature = "std")]
     assert!(wheel.by_hash.room() < 100);
     assert_eq!(wheel.cancel(&0), Some(()));

@@ -27,7 +27,7 @@ fn shrink(wheel: &mut Wheel<u64>, cells: u8) {
     if cells == 0 {
         return wheel.shrink();
     }
-    let _ = wheel.trim_some(&mut usize::from(cells));
+    let _ = wheel.entries.trim_some(&mut usize::from(cells));
 }
 
 fn delay() -> impl Strategy<Value = Delay> {
