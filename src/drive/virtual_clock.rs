@@ -167,11 +167,11 @@ impl<T> Moved for Member<T> {
     }
 
     fn wait_until_staffed(&self) -> Result<(), String> {
-        self.0.wait_until_staffed(STAFFED_WITHIN)
+        self.0.census.wait_until_staffed(STAFFED_WITHIN, || self.0.is_shut_down())
     }
 
     fn wait_until_idle(&self) {
-        self.0.wait_until_idle();
+        self.0.census.wait_until_idle(|queue| self.0.ready_len(queue) == 0);
     }
 
     fn is_in_loop(&self) -> bool {
@@ -187,7 +187,7 @@ impl<T> Moved for Member<T> {
     }
 
     fn has_ended(&self) -> bool {
-        self.0.has_ended()
+        self.0.is_finished() && !self.0.census.has_busy()
     }
 
     #[cfg(any(loom, shuttle))]

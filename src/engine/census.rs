@@ -80,7 +80,7 @@ impl Census {
     /// Blocks until all workers that are expected have come, or until `is_over`. If they don't
     /// come within `limit`, or the calling thread is itself a busy worker, returns why a clock
     /// can't wait.
-    pub(super) fn wait_until_staffed(
+    pub(crate) fn wait_until_staffed(
         &self,
         limit: Duration,
         is_over: impl Fn() -> bool,
@@ -102,12 +102,12 @@ impl Census {
 
     /// Blocks until no worker is busy and `is_empty` holds for every queue that has
     /// workers.
-    pub(super) fn wait_until_idle(&self, is_empty: impl Fn(usize) -> bool) {
+    pub(crate) fn wait_until_idle(&self, is_empty: impl Fn(usize) -> bool) {
         self.0.wait_until(|| self.is_idle(&is_empty), || None);
     }
 
     /// Returns whether a worker is busy.
-    pub(super) fn has_busy(&self) -> bool {
+    pub(crate) fn has_busy(&self) -> bool {
         self.0.with(|workers, _| workers.busy > 0)
     }
 

@@ -65,7 +65,7 @@ impl<T> Core<T> {
         if next > now {
             return next;
         }
-        let nexts = self.shards.iter().map(|cell| cell.lock().next_slot());
+        let nexts = self.shards.iter().filter_map(|cell| cell.lock().wheel.next_slot());
         nexts.min().unwrap_or(Tick::MAX)
     }
 
@@ -170,7 +170,7 @@ impl<T> Core<T> {
         let mut taken = Vec::with_capacity(room);
         self.visited.store(cell.index, Ordering::Relaxed);
         let mut held = self.hold(cell);
-        let since = *visit.since.get_or_insert_with(|| held.shard.turns());
+        let since = *visit.since.get_or_insert_with(|| held.shard.wheel.passes());
         let mut back_since: Option<Instant> = None;
         for _ in 0..BATCHES_PER_RING {
             if self.run_batch(&mut held, visit, budget, &mut taken) {
@@ -190,7 +190,7 @@ impl<T> Core<T> {
                 back_since = self.sink.is_none().then(Instant::now);
             }
         }
-        let done = held.shard.has_settled(visit.tick, since);
+        let done = held.shard.wheel.has_settled(visit.tick, since);
         self.release(held);
         taken.drain(..).for_each(|payload| self.consume(payload));
         done

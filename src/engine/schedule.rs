@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::engine::{Core, Engine, Held, SharedCore};
 use crate::id::TimerId;
-use crate::shard::{Due, Shard};
+use crate::shard::{Due, Phase, Shard};
 use crate::sync::{Arc, LockGuard};
 use crate::tick::Tick;
 use crate::timeline::{Time, When};
@@ -199,8 +199,7 @@ impl<T> Core<T> {
 
     pub(crate) fn start(&self, id: TimerId) -> Result<TimerId, Refused<Timer<T>>> {
         let cell = self.cell_of(id).expect("an unstarted timer knows its engine");
-        let first = cell.lock().requested_of(id).unwrap_or(When::At(Time::MAX));
-        let (due, _) = self.resolve(first).expect("an engine keeps its clock");
+        let due = |when| self.resolve(when).expect("an engine keeps its clock").0;
         let mut held = self.hold(cell);
         let now = || self.tick_now();
         let started = held.shard.start(id, due, now);
@@ -300,8 +299,10 @@ pub(crate) enum Seen<R> {
     Live(R),
     /// The timer has fired, or ended after its deadline.
     Gone,
-    /// The engine was shut down, or the timer cancelled, before the timer was due.
+    /// The engine was shut down before the timer was due.
     ShutDown,
+    /// Another call ended the timer before it was due.
+    Cancelled,
 }
 
 impl<T> Core<T> {
@@ -348,7 +349,10 @@ impl<T> Core<T> {
         let shard = cell.lock();
         match shard.plain_payload(id) {
             Some(payload) => Seen::Live(look(payload)),
-            None if shard.wheel.now() < self.tick.tick_after(deadline) => Seen::ShutDown,
+            None if shard.wheel.now() < self.tick.tick_after(deadline) => match shard.phase {
+                Phase::Closed => Seen::ShutDown,
+                _ => Seen::Cancelled,
+            },
             None => Seen::Gone,
         }
     }

@@ -1,7 +1,4 @@
-//! Expired timers, which workers take, and firings, which workers return. And waiting for
-//! the workers.
-
-use std::time::Duration;
+//! Expired timers, which workers take, and firings, which workers return.
 
 use crate::engine::hub::{Bell, Doorbell};
 use crate::engine::{Core, Held, ShardCell};
@@ -160,23 +157,5 @@ impl<T> Core<T> {
     pub(crate) fn ready_len(&self, queue: usize) -> usize {
         let len = |cell: &ShardCell<T>| cell.lock().ready[queue].len();
         self.shards.iter().map(len).sum()
-    }
-
-    /// Blocks until all expected workers have come, unless the engine is shut down; see
-    /// [`Census::wait_until_staffed`](crate::engine::Census::wait_until_staffed).
-    pub(crate) fn wait_until_staffed(&self, limit: Duration) -> Result<(), String> {
-        let is_over = || self.is_shut_down();
-        self.census.wait_until_staffed(limit, is_over)
-    }
-
-    /// Whether the engine was shut down, and its workers, which a virtual clock counts,
-    /// have no more to do.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.is_finished() && !self.census.has_busy()
-    }
-
-    /// Blocks until every queue with workers is empty and all workers are waiting.
-    pub(crate) fn wait_until_idle(&self) {
-        self.census.wait_until_idle(|queue| self.ready_len(queue) == 0);
     }
 }

@@ -121,6 +121,9 @@ impl<T> Shard<T> {
     ) -> Option<T> {
         self.ledger.ended(reason);
         let record = &mut self.records[key];
+        if let Some(next) = record.next() {
+            self.wheel.set_deadline(at, next);
+        }
         let before = std::mem::replace(&mut record.state, State::Ended { reason, tick });
         let is_told = matches!(reason, CloseReason::Cancelled | CloseReason::ShutDown);
         let runs_task = is_told && record.run_on_end && record.payload.is_some();

@@ -62,21 +62,6 @@ impl<T> Shard<T> {
         if self.wake_driver { Tick(0) } else { self.wheel.next_wakeup().unwrap_or(Tick::MAX) }
     }
 
-    /// Returns the tick of the next slot's turn, which does not count overdue timers.
-    pub(crate) fn next_slot(&self) -> Tick {
-        self.wheel.next_slot().unwrap_or(Tick::MAX)
-    }
-
-    /// Returns the number of rounds that have begun, for [`Shard::has_settled`].
-    pub(crate) fn turns(&self) -> u64 {
-        self.wheel.passes()
-    }
-
-    /// Whether all timers that were due by `to` when `turns` was read are ready.
-    pub(crate) fn has_settled(&self, to: Tick, turns: u64) -> bool {
-        self.wheel.has_settled(to, turns)
-    }
-
     pub(crate) fn make_ready(&mut self, at: EntryIndex) {
         self.make_ready_in_line(at);
     }

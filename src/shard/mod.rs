@@ -234,19 +234,13 @@ impl<T> Shard<T> {
         Ok(self.wheel.id(at))
     }
 
-    /// Returns the time at which an unstarted timer is to fire.
-    pub(crate) fn requested_of(&self, id: TimerId) -> Option<When> {
-        let key = self.record_of(self.wheel.find_own(id)?)?;
-        Some(self.records[key].timer.requested)
-    }
-
     /// Starts a timer that was created earlier. If the start is refused, returns the
     /// timer, or `None` if it was cancelled and has lost its payload. Calls `now` only
     /// for a cancelled timer.
     pub(crate) fn start(
         &mut self,
         id: TimerId,
-        due: Due,
+        due: impl FnOnce(When) -> Due,
         now: impl FnOnce() -> Tick,
     ) -> Result<(), Option<Timer<T>>> {
         let at = self.wheel.find_own(id).ok_or(None)?;
@@ -258,7 +252,7 @@ impl<T> Shard<T> {
             return Err(self.dismiss(id));
         }
         self.accept(self.records[key].timer.reported);
-        let deadline = self.set_requested(key, due);
+        let deadline = self.set_requested(key, due(self.records[key].timer.requested));
         self.enter(key, State::Waiting);
         if cancelled {
             self.end_recorded(at, key, CloseReason::Cancelled, now());
@@ -471,14 +465,9 @@ impl<T> Shard<T> {
 
     #[inline]
     pub(crate) fn record_of(&self, at: EntryIndex) -> Option<usize> {
-        Self::record_in(&self.wheel, at)
-    }
-
-    #[inline]
-    pub(crate) fn record_in(wheel: &Wheel<Body<T>>, at: EntryIndex) -> Option<usize> {
-        wheel.tag(at).has_record().then(|| {
+        self.tag(at).has_record().then(|| {
             // SAFETY: the tag says that the body is a record's index.
-            unsafe { wheel.entries.payload(at).as_record() }
+            unsafe { self.wheel.entries.payload(at).as_record() }
         })
     }
 

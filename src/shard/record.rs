@@ -133,13 +133,6 @@ impl<T> TimerRecord<T> {
         }
     }
 
-    /// Sets up the next firing at the tick for which the holder has re-armed the timer.
-    pub(crate) fn rearm_at(&mut self, next: Tick) -> Tick {
-        self.number = self.number.saturating_add(1);
-        self.left = self.left.map(|left| left.max(1));
-        next
-    }
-
     /// Whether a worker borrows the payload instead of getting it for good.
     pub(crate) fn is_lent_out(&self) -> bool {
         self.is_repeating() || self.timer.task || self.timer.rearmable
@@ -164,7 +157,11 @@ impl<T> TimerRecord<T> {
     /// Sets up the firing that follows the one just done, and returns its tick.
     pub(crate) fn rearm(&mut self, now: Time, tick: TickLength) -> Tick {
         let deadline = match self.next() {
-            Some(next) => self.rearm_at(next),
+            Some(next) => {
+                self.number = self.number.saturating_add(1);
+                self.left = self.left.map(|left| left.max(1));
+                next
+            }
             None => self.rearm_in_phase(now, tick),
         };
         self.state = State::Waiting;

@@ -13,7 +13,6 @@
 use crate::shard::record::State;
 use crate::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER, Phase, Shard};
 use crate::tick::Tick;
-use crate::timeline::Time;
 use crate::timer::{CloseReason, Closed};
 use crate::wheel::{Cursor, EntryIndex};
 
@@ -131,16 +130,17 @@ impl<T> Shard<T> {
             name: self.name_of(at).cloned(),
             queue: self.queue_of(at),
             tick,
-            deadline: self.due_time_of(at),
+            deadline: self.tick.start_of(self.due_tick_of(at)),
             firings: key.map_or(0, |key| self.records[key].firings),
             reason,
             payload: None,
         }
     }
 
-    /// Returns the time at which a timer is due next, or was due last.
-    pub(super) fn due_time_of(&self, at: EntryIndex) -> Time {
-        self.tick.start_of(self.wheel.deadline_of(at))
+    /// Returns the tick at which a timer is due next, or was due last.
+    pub(super) fn due_tick_of(&self, at: EntryIndex) -> Tick {
+        let next = self.record_of(at).and_then(|key| self.records[key].next());
+        next.unwrap_or_else(|| self.wheel.deadline_of(at))
     }
 
     /// Ends a plain timer. Does not unlink one that is waiting for its deadline, because
@@ -177,7 +177,10 @@ impl<T> Shard<T> {
                 *ending = Some((reason, now));
                 self.give_up_name(at, key);
             }
-            State::Lent { .. } if !is_last => {
+            State::Lent { next, .. } if !is_last => {
+                if let Some(next) = *next {
+                    self.wheel.set_deadline(at, next);
+                }
                 self.enter(key, State::Abandoned { tick: now });
                 self.give_up_name(at, key);
                 self.ledger.ended(reason);

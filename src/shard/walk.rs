@@ -90,11 +90,12 @@ impl<T> Shard<T> {
     }
 
     fn live_timer(&self, at: EntryIndex) -> LiveTimer {
+        let tick = self.due_tick_of(at);
         LiveTimer {
             id: self.wheel.id(at),
             name: self.name_of(at).cloned(),
-            tick: self.wheel.deadline_of(at),
-            deadline: self.due_time_of(at),
+            tick,
+            deadline: self.tick.start_of(tick),
             queue: self.queue_of(at),
         }
     }

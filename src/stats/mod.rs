@@ -209,8 +209,8 @@ pub struct LiveTimer {
     pub id: TimerId,
     /// The timer's name, if it has one.
     pub name: Option<Arc<str>>,
-    /// The tick at which the timer is due next, or was due if it is running or waiting to
-    /// be taken.
+    /// The tick at which the timer is due next, or was due if it is waiting to be taken, or is
+    /// running and not re-armed yet.
     pub tick: Tick,
     /// The time at which that tick begins.
     pub deadline: Time,

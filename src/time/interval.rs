@@ -171,8 +171,7 @@ impl<H: Handle> Interval<H> {
 
     /// Sets the next tick a delay from now.
     pub fn reset_after(&mut self, delay: Duration) {
-        let next = self.sleep.core().clock.after(delay);
-        self.sleep.set_deadline(next);
+        self.sleep.reset(delay);
     }
 
     /// Sets the next tick: an `Instant` or a [`Time`]. Later ticks follow at equal

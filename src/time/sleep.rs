@@ -141,7 +141,7 @@ impl<H: Handle> Sleep<H> {
 
     /// Returns whether the sleep has ended because its deadline has passed. `false` for a
     /// sleep that was never polled, or that ended in a [shutdown](Timers::shutdown) before its
-    /// deadline. One whose timer was cancelled by a call of the engine has ended at its deadline.
+    /// deadline.
     #[must_use]
     pub fn is_elapsed(&self) -> bool {
         match self.timer.unissued_number() {
@@ -239,6 +239,10 @@ impl<H: Handle> Sleep<H> {
             Seen::Live(false) => self.change_waker(cx),
             Seen::Gone => self.end(ELAPSED, Ended::Elapsed),
             Seen::ShutDown => self.end(SHUT_DOWN, Ended::ShutDown),
+            Seen::Cancelled => {
+                self.timer = NEW;
+                self.poll_unregistered(0, cx)
+            }
         }
     }
 

@@ -38,7 +38,7 @@ use crate::timer::Closed;
 /// ```
 ///
 /// For counts and walks, it dereferences to [`Engine<Waker>`](Engine). A wait that is cancelled
-/// by that engine's calls is not woken: drop its future instead.
+/// by that engine's calls is not woken, and waits again when it is polled: drop its future instead.
 #[derive(Clone, Debug)]
 pub struct Timers {
     engine: Engine<Waker>,
@@ -241,18 +241,27 @@ mod tests {
 
     #[test]
     fn a_wait_that_ends_before_its_deadline_has_not_elapsed() {
-        let ends: [fn(&Timers) -> usize; 3] = [
-            Timers::shutdown,
-            |timers| timers.drain(Duration::ZERO),
-            |timers| timers.cancel_all().len(),
-        ];
-        for end in ends {
+        let drain = |timers: &Timers| timers.drain(Duration::ZERO);
+        for end in [Timers::shutdown, drain] {
             let (timers, _clock) = Timers::builder().start_virtual().unwrap();
             let mut sleep = pin!(timers.sleep(Duration::from_secs(1)));
             assert!(poll(sleep.as_mut()).is_pending());
             assert_eq!(end(&timers), 1);
             assert!(poll(sleep.as_mut()).is_ready() && !sleep.is_elapsed());
         }
+    }
+
+    #[test]
+    fn a_wait_that_is_polled_after_a_cancel_waits_again() {
+        let (timers, clock) = Timers::builder().start_virtual().unwrap();
+        let mut sleep = pin!(timers.sleep(Duration::from_secs(1)));
+        for _ in 0..2 {
+            assert!(poll(sleep.as_mut()).is_pending());
+            assert_eq!(timers.cancel_all().len(), 1);
+        }
+        assert!(poll(sleep.as_mut()).is_pending());
+        clock.advance(Duration::from_secs(1));
+        assert!(poll(sleep.as_mut()).is_ready() && sleep.is_elapsed());
     }
 
     #[test]

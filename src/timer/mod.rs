@@ -266,7 +266,7 @@ impl<T> Timer<T> {
     /// among timers without that name is [not promised](crate::Builder::shards).
     #[inline(always)]
     pub fn named(mut self, name: impl Into<Arc<str>>) -> Timer<T> {
-        self.name = Some(name.into());
+        (self.name, self.unique) = (Some(name.into()), false);
         self
     }
 
@@ -290,8 +290,8 @@ impl<T> Timer<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn unique(mut self, name: impl Into<Arc<str>>) -> Timer<T> {
-        self.unique = true;
-        self.named(name)
+        (self.name, self.unique) = (Some(name.into()), true);
+        self
     }
 
     /// Returns the payload.

@@ -160,7 +160,8 @@ impl<T> Wheel<T> {
 
     /// Returns the earliest deadline of all timers. Unlike
     /// [`Wheel::next_wakeup`], which returns a lower bound, this may search a whole
-    /// slot.
+    /// slot. It is [`Tick::MAX`], which never comes, if all timers are
+    /// [disarmed](Wheel::reschedule).
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};

@@ -129,6 +129,22 @@ fn promise_04_a_cancel_voids_the_next_firing_of_a_running_task() {
 }
 
 #[test]
+fn promise_10_a_chain_that_was_re_armed_is_told_with_its_next_deadline() {
+    let ((tasks, clock), told) = (virtual_tasks(), told());
+    let timers = tasks.downgrade();
+    let task = told.of(move |firing| {
+        firing.rearm(SECOND).unwrap();
+        let timers = timers.upgrade().unwrap();
+        let found = timers.find(firing.id()).map(|live| live.deadline);
+        (found, timers.shutdown().pop().map(|closed| closed.deadline))
+    });
+    tasks.run(Timer::after(MS, task).reported()).unwrap();
+    clock.run_until(at(9));
+    assert_eq!(told.all(), [(Some(at(1_001)), Some(at(1_001)))]);
+    assert_eq!(tasks.reports().try_recv().unwrap().deadline, at(1_001));
+}
+
+#[test]
 fn promise_05_a_firing_whose_task_has_returned_changes_nothing() {
     let (timers, clock) = virtual_tasks();
     let (told, (keep, kept)) = (told(), channel::<Firing>());

@@ -52,7 +52,7 @@ impl Search {
         let time = self.some_time();
         let due = self.due(time);
         let tick = self.shard.tick.tick_at(self.now);
-        match self.shard.start(id, due, || tick) {
+        match self.shard.start(id, |_| due, || tick) {
             Ok(()) | Err(None) => {}
             Err(Some(timer)) => self.came_out(timer.payload),
         }
