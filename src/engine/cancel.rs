@@ -5,7 +5,7 @@ use crate::engine::{Core, Engine, Held, ShardCell};
 use crate::id::TimerId;
 use crate::shard::names::NAMESAKES_PER_HOLD;
 use crate::timer::Cancel;
-use crate::wheel::Cursor;
+use crate::wheel::{Cursor, EntryIndex};
 
 /// The number of timers that one hold of a shard's lock cancels: enough that the cost of
 /// taking the lock is negligible, and few enough that a waiter does not wait long.
@@ -41,7 +41,8 @@ impl<T> Core<T> {
             return;
         };
         let mut held = self.hold(cell);
-        ids.iter().for_each(|&id| held.shard.wheel.prefetch(id));
+        let entries = &held.shard.wheel.entries;
+        ids.iter().for_each(|id| entries.prefetch(EntryIndex::new(id.index())));
         let cancel = |&id| (id, held.shard.cancel(id, || self.tick_now()));
         answers.extend(ids.iter().map(cancel));
         self.release(held);
@@ -190,7 +191,7 @@ impl<T> Engine<T> {
         let core = &self.core;
         let begin = |cell: &ShardCell<T>| {
             let wheel = &cell.lock().wheel;
-            (wheel.len(), wheel.youngest())
+            (wheel.len(), wheel.youngest.sequence())
         };
         // All walks begin before the first timer is cancelled, so a timer that replaces a
         // cancelled one lives on in any shard.

@@ -509,6 +509,6 @@ impl<T> Shard<T> {
 
     #[inline]
     pub(crate) fn tag(&self, at: EntryIndex) -> Tag {
-        self.wheel.tag(at)
+        self.wheel.entries.get(at).stamp.tag()
     }
 }

@@ -36,7 +36,7 @@ pub(crate) struct Namesakes<'a> {
 impl<T> Shard<T> {
     /// Returns the timers that have this name now.
     pub(crate) fn namesakes<'a>(&self, name: &'a str, hash: u64) -> Namesakes<'a> {
-        Namesakes { name, hash, next: 0, end: self.wheel.youngest() + 1 }
+        Namesakes { name, hash, next: 0, end: self.wheel.youngest.sequence() + 1 }
     }
 
     /// Returns the next of these timers, or `None` after the last one.

@@ -69,7 +69,7 @@ impl<T> Shard<T> {
         answers: &mut Vec<(TimerId, Cancel<T>)>,
     ) -> bool {
         self.walk_some(cursor, |shard, at| {
-            if shard.wheel.sequence(at) > youngest {
+            if shard.wheel.entries.get(at).stamp.sequence() > youngest {
                 return 0;
             }
             let id = shard.wheel.id(at);

@@ -119,7 +119,7 @@ impl<T> Wheel<T> {
         }
         self.entries.unlink(first);
         Some(Expired {
-            id: TimerId::new(self.number, self.sequence(first), first.index()),
+            id: TimerId::new(self.number, self.entries.get(first).stamp.sequence(), first.index()),
             deadline: self.now(),
             payload: self.remove(first),
         })

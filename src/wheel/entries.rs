@@ -36,7 +36,7 @@ pub(crate) struct EntryIndex(u32);
 
 impl EntryIndex {
     /// Returns the entry at an index, or the head of a list by its number.
-    pub(super) const fn new(index: u32) -> EntryIndex {
+    pub(crate) const fn new(index: u32) -> EntryIndex {
         EntryIndex(index)
     }
 
@@ -126,7 +126,7 @@ pub(super) struct Links {
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Header {
-    pub(super) stamp: Stamp,
+    pub(crate) stamp: Stamp,
     pub(crate) deadline: u64,
 }
 
@@ -214,8 +214,7 @@ impl<T> Entries<T> {
     /// The number of words from one entry to the next.
     pub(super) const STRIDE: u32 = (size_of::<Entry<T>>() / size_of::<u64>()) as u32;
 
-    /// Creates a storage with room for the heads of so many lists. Each must be set apart
-    /// before it's used, as that of the vacant entries has been.
+    /// Creates a storage with so many lists.
     pub(super) fn new(lists: u32) -> Entries<T> {
         let mut entries = Entries {
             start: ptr::null_mut(),
@@ -227,7 +226,7 @@ impl<T> Entries<T> {
             moved: BTreeMap::new(),
         };
         entries.grow();
-        entries.set_apart(VACANT);
+        (0..lists).for_each(|list| entries.set_apart(EntryIndex(list)));
         entries
     }
 
@@ -317,7 +316,6 @@ impl<T> Entries<T> {
     // Finding a timer.
 
     /// Returns the entry at an index, if there is one.
-    #[inline]
     pub(super) fn entry_at(&self, index: u64) -> Option<EntryIndex> {
         let behind = index.wrapping_sub(self.first.into());
         let is_entry = behind < self.used.into() && behind % u64::from(Self::STRIDE) == 0;
@@ -325,7 +323,6 @@ impl<T> Entries<T> {
     }
 
     /// Returns the timer with this stamp, but for its tag, at this index.
-    #[inline]
     pub(super) fn find(&self, index: u64, stamp: Stamp) -> Option<EntryIndex> {
         let at = self.entry_at(index)?;
         let is_same = (self.get(at).stamp.0 ^ stamp.0) >> Stamp::TAG_BITS == 0;
@@ -342,13 +339,11 @@ impl<T> Entries<T> {
     }
 
     /// Returns whether a timer isn't at the index in its id.
-    #[inline]
     pub(super) fn is_moved(&self, at: EntryIndex) -> bool {
         self.get(at).has(MOVED)
     }
 
     /// Returns the index in a timer's id.
-    #[inline]
     pub(super) fn index_in_id(&self, at: EntryIndex) -> u32 {
         match self.is_moved(at) {
             false => at.0,
@@ -357,7 +352,6 @@ impl<T> Entries<T> {
     }
 
     /// Forgets where a timer is that is about to be taken.
-    #[inline]
     pub(super) fn forget_if_moved(&mut self, at: EntryIndex) {
         if self.is_moved(at) {
             self.moved.remove(&self.get(at).stamp.sequence());
@@ -391,7 +385,6 @@ impl<T> Entries<T> {
     }
 
     /// Stores a timer in a vacant entry.
-    #[inline]
     pub(super) fn fill(&mut self, vacant: EntryIndex, deadline: u64, stamp: Stamp, payload: T) {
         self.live += 1;
         *self.get_mut(vacant) = Header { stamp, deadline };
@@ -403,7 +396,6 @@ impl<T> Entries<T> {
     ///
     /// # Panics
     /// If the entry holds no timer.
-    #[inline]
     pub(crate) fn take(&mut self, at: EntryIndex) -> T {
         let stamp = core::mem::replace(&mut self.get_mut(at).stamp, Stamp::NONE);
         assert!(stamp.is_timer());
@@ -414,7 +406,6 @@ impl<T> Entries<T> {
     }
 
     /// Makes an entry vacant whose timer was taken, and which hangs on no list.
-    #[inline]
     pub(super) fn vacate(&mut self, at: EntryIndex) {
         let first = self.links(VACANT).next;
         self.links_mut(at).next = first;
@@ -451,7 +442,6 @@ impl<T> Entries<T> {
     }
 
     /// Returns the entry before this one, on whatever list it is. If it was cut off, returns it.
-    #[inline]
     pub(super) fn before(&self, at: EntryIndex) -> EntryIndex {
         if at.0 < self.first + self.used { self.links(at).prev } else { at }
     }
@@ -472,7 +462,6 @@ impl<T> Entries<T> {
     }
 
     /// Returns the first entry of a list.
-    #[inline]
     pub(crate) fn first_of(&self, list: EntryIndex) -> Option<EntryIndex> {
         let first = self.links(list).next;
         (first != list).then_some(first)
@@ -491,7 +480,6 @@ impl<T> Entries<T> {
         core::iter::successors(self.first_of(list), next)
     }
 
-    #[inline]
     pub(super) fn append(&mut self, list: EntryIndex, at: EntryIndex) {
         let last = core::mem::replace(&mut self.links_mut(list).prev, at);
         *self.links_mut(at) = Links { next: list, prev: last };
@@ -499,7 +487,6 @@ impl<T> Entries<T> {
     }
 
     /// Takes an entry off its list. Returns the list if it's empty now.
-    #[inline]
     pub(super) fn unlink(&mut self, at: EntryIndex) -> Option<EntryIndex> {
         let Links { next, prev } = *self.links(at);
         debug_assert!(prev != at, "the entry is on a list");
@@ -575,7 +562,6 @@ impl<T> Entries<T> {
     }
 
     /// Returns whether there is no timer, and [`Entries::give_back`] is worth the call.
-    #[inline]
     pub(crate) fn is_worth_freeing(&self) -> bool {
         self.live == 0 && self.used >= WORTH_FREEING.saturating_mul(Self::STRIDE)
     }
@@ -761,7 +747,7 @@ mod tests {
         let id = wheel.schedule_at(Tick(5), ());
         let at = wheel.find(id).unwrap();
         wheel.set_tag(at, Tag(!0));
-        assert_eq!((wheel.find(id), wheel.tag(at)), (Some(at), Tag(0xfff)));
+        assert_eq!((wheel.find(id), wheel.entries.get(at).stamp.tag()), (Some(at), Tag(0xfff)));
         wheel.set_tag(at, Tag(0));
         assert_eq!(wheel.pop_due(Tick(5)).map(|e| e.id()), Some(id));
     }

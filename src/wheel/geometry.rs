@@ -82,12 +82,6 @@ impl Geometry {
         self.levels as usize
     }
 
-    /// Returns whether the levels together reach every deadline. The next level would have
-    /// slots of more ticks than a u64 counts.
-    pub(super) fn is_complete(&self) -> bool {
-        self.levels() == MAX_LEVELS || self.units[self.levels()] == 1
-    }
-
     /// Returns the binary logarithm of the size, if the size is a power of two.
     pub(super) fn bits(&self) -> Option<u32> {
         self.size.is_power_of_two().then(|| self.size.ilog2())
@@ -95,7 +89,6 @@ impl Geometry {
 
     /// Returns the number of ticks that a slot of `level` covers. Of the level behind the
     /// top one of a capped wheel, returns the ticks of a rotation of the top level.
-    #[inline]
     pub(crate) fn unit(&self, level: usize) -> u64 {
         self.units[level % MAX_LEVELS]
     }
@@ -210,7 +203,6 @@ mod tests {
         let whole = Geometry::new(64).unwrap();
         let capped = |levels| whole.clone().max_levels(levels).unwrap();
         assert!([11, 12, usize::MAX].iter().all(|&levels| capped(levels) == whole));
-        assert!(capped(11).is_complete() && !capped(10).is_complete());
         assert_ne!(capped(10), whole);
         assert_ne!(Geometry::new(63).unwrap().max_levels(10), Ok(capped(10)));
     }

@@ -46,7 +46,7 @@ pub struct Slot {
 }
 
 impl<T> Wheel<T> {
-    /// Returns the levels that deadlines have needed so far, from the finest on, with
+    /// Returns the levels up to the last one that has timers, from the finest on, with
     /// the number of timers in each slot. Counts at most `most` timers of a slot; with a
     /// `most` of 1, a count says whether the slot is occupied.
     ///
@@ -89,8 +89,8 @@ impl<T> Wheel<T> {
             hand: self.geometry().slot(level, self.slots.now),
             timers: Vec::new(),
         };
-        let needed = self.slots.needed.clamp(1, self.geometry().levels());
-        (0..needed).map(level).collect()
+        let last = self.slots.occupied().last().map_or(0, |list| self.slots.level_of(list));
+        (0..self.geometry().levels().min(last + 1)).map(level).collect()
     }
 
     /// Counts the timers in some slots of a level, each up to `most`.
@@ -165,7 +165,7 @@ impl<T> Wheel<T> {
         assert!(self.heap.len() >= on(IN_HEAP).count());
         assert!(self.is_sorting || self.heap.is_empty() && self.entries.is_empty(IN_HEAP));
         assert!(self.pass.is_some() || self.entries.is_empty(DUE));
-        for level in 0..self.slots.needed {
+        for level in 0..=self.geometry().levels() {
             let is_beyond = level == self.geometry().levels();
             let slots = if is_beyond { 1 } else { self.geometry().size() };
             for list in (0..slots).flat_map(|slot| self.slots.lists(level, slot)) {

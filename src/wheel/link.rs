@@ -88,20 +88,8 @@ impl<T> Wheel<T> {
     fn list_for(&mut self, deadline: u64) -> EntryIndex {
         match self.slots.list_for(deadline) {
             Some(list) => list,
-            None => self.list_by_division(deadline),
+            None => self.slots.list_by_division(deadline),
         }
-    }
-
-    /// Returns the list as above, for any size, any cap, and a level that was not needed yet.
-    #[cold]
-    #[inline(never)]
-    fn list_by_division(&mut self, deadline: u64) -> EntryIndex {
-        let level = self.geometry().level_of(self.slots.now, deadline);
-        if level >= self.slots.needed {
-            let new = self.slots.need(level);
-            new.for_each(|list| self.entries.set_apart(list));
-        }
-        self.slots.list_by_division(level, deadline)
     }
 
     /// Links an entry again while its slot is cascaded at the slot's first tick, at which it may
@@ -201,7 +189,6 @@ impl<T> Wheel<T> {
     }
 
     /// Takes an entry off its list.
-    #[inline]
     pub(crate) fn unlink(&mut self, entry: EntryIndex) {
         if let Some(list) = self.entries.unlink(entry) {
             self.slots.vacate(list, 1);

@@ -128,7 +128,7 @@ pub struct Wheel<T> {
     ahead: EntryIndex,
     heap: BinaryHeap<Sorted>,
     /// The stamp of the last timer that was scheduled.
-    youngest: Stamp,
+    pub(crate) youngest: Stamp,
     number: WheelNumber,
 }
 
@@ -197,11 +197,8 @@ impl<T> Wheel<T> {
     ) -> Wheel<T> {
         let slots = Slots::new(now.0, geometry, OWN_LISTS);
         let end = slots.end();
-        let mut entries = Entries::new(end + lists);
-        let own = (1..OWN_LISTS).chain(end..end + lists);
-        own.for_each(|list| entries.set_apart(EntryIndex::new(list)));
         Wheel {
-            entries,
+            entries: Entries::new(end + lists),
             slots,
             pass: None,
             passes: 0,
@@ -282,7 +279,6 @@ impl<T> Wheel<T> {
     /// wheel.schedule_at(Tick(90), "past");
     /// assert_eq!(wheel.pop_due(Tick(100)).unwrap().payload, "past");
     /// ```
-    #[inline]
     pub fn schedule_at(&mut self, deadline: Tick, payload: T) -> TimerId {
         self.schedule_tagged(deadline, Tag(0), payload).0
     }
@@ -297,7 +293,6 @@ impl<T> Wheel<T> {
     /// let id = wheel.schedule_after(3, ());
     /// assert_eq!(wheel.deadline(id), Some(Tick(10)));
     /// ```
-    #[inline]
     pub fn schedule_after(&mut self, delay: u64, payload: T) -> TimerId {
         self.schedule_at(self.now().after(delay), payload)
     }
@@ -356,7 +351,6 @@ impl<T> Wheel<T> {
     #[doc(alias = "arm")]
     #[doc(alias = "disarm")]
     #[doc(alias = "reset")]
-    #[inline]
     #[must_use = "a timer that has fired or was cancelled cannot be moved"]
     pub fn reschedule(&mut self, id: TimerId, deadline: Tick) -> bool {
         let found = self.find(id);
@@ -518,10 +512,9 @@ impl<T> Wheel<T> {
 
     // For a shard, too.
 
-    #[inline]
     pub(crate) fn id(&self, entry: EntryIndex) -> TimerId {
         let index = self.entries.index_in_id(entry);
-        TimerId::new(self.number, self.sequence(entry), index)
+        TimerId::new(self.number, self.entries.get(entry).stamp.sequence(), index)
     }
 
     pub(crate) fn find(&self, id: TimerId) -> Option<EntryIndex> {
@@ -533,30 +526,10 @@ impl<T> Wheel<T> {
     }
 
     /// Finds a timer by an id that is known to belong to this wheel.
-    #[inline]
     pub(crate) fn find_own(&self, id: TimerId) -> Option<EntryIndex> {
         debug_assert!(id.is_of(self.number));
         // No owner of a shared wheel re-arms timers, so all are where their ids say.
         self.entries.find(id.index().into(), Stamp::of(id))
-    }
-
-    /// Prefetches the timer's entry.
-    pub(crate) fn prefetch(&self, id: TimerId) {
-        self.entries.prefetch(EntryIndex::new(id.index()));
-    }
-
-    /// Returns the sequence number of a timer. A younger timer has a higher one.
-    pub(crate) fn sequence(&self, entry: EntryIndex) -> u64 {
-        self.entries.get(entry).stamp.sequence()
-    }
-
-    /// Returns the sequence number of the youngest timer that the wheel ever had.
-    pub(crate) fn youngest(&self) -> u64 {
-        self.youngest.sequence()
-    }
-
-    pub(crate) fn tag(&self, entry: EntryIndex) -> Tag {
-        self.entries.get(entry).stamp.tag()
     }
 
     pub(crate) fn set_tag(&mut self, entry: EntryIndex, tag: Tag) {
@@ -565,7 +538,6 @@ impl<T> Wheel<T> {
     }
 
     /// Takes a timer's payload and frees its entry, which is not on any list.
-    #[inline]
     pub(crate) fn remove(&mut self, entry: EntryIndex) -> T {
         let payload = self.entries.take(entry);
         self.entries.vacate(entry);
@@ -581,7 +553,6 @@ impl<T> Wheel<T> {
 
     /// Returns the memory of a wheel that is empty, if that is worth it, to be dropped after a
     /// lock is released.
-    #[inline]
     pub(crate) fn give_back(&mut self) -> Option<impl Sized + use<T>> {
         self.entries.is_worth_freeing().then(|| (self.entries.give_back(), self.take_idle_heap()))
     }

@@ -49,16 +49,14 @@ pub(super) struct Slots {
     summaries: [u64; SUMMARIES],
     /// The first list of each level.
     levels: Box<[u32]>,
-    /// The number of levels that deadlines have needed so far.
-    pub(super) needed: usize,
     /// Whether a list may be out of order, up to the lists of level 0. Others need no order.
     pub(super) unsorted: Box<[bool]>,
     /// No timer beyond the reach of the levels is due before this tick.
     beyond: u64,
 }
 
-/// Where the deadlines of a level lie, if the wheel's size is a power of two and the level
-/// has its lists. Otherwise, all fields are zero.
+/// Where the deadlines of a level lie, if the wheel's size is a power of two. Otherwise, all
+/// fields are zero.
 #[derive(Clone, Copy, Default)]
 struct Row {
     first: u32,
@@ -96,15 +94,26 @@ impl Slots {
     /// Creates the slots of a wheel, with lists from this number on.
     pub(super) fn new(now: u64, geometry: Geometry, first: u32) -> Slots {
         let (mut words, mut levels, mut first) = (Vec::new(), Vec::new(), first);
-        let size = geometry.size() as u32;
-        for level in 0..geometry.levels() + usize::from(!geometry.is_complete()) {
+        let (mut rows, size) = ([Row::default(); 64], geometry.size() as u32);
+        for level in 0..=geometry.levels() {
             levels.push(first);
             let is_beyond = level == geometry.levels();
             let has_parts = level > 0 && !is_beyond && size <= MANY && geometry.unit(level) <= LONG;
             let part_bits = u32::from(has_parts) * PARTS.min(size).ilog2();
             let end = first + if is_beyond { 1 } else { size << part_bits };
-            let row = level as u8 * geometry.bits().unwrap_or(0) as u8;
-            let word = Word { occupied: 0, level: level as u8, part_bits: part_bits as u8, row };
+            let bits = geometry.bits().unwrap_or(0) as usize;
+            let row = level * bits;
+            if bits > 0 && !is_beyond {
+                let (mask, shift) = ((size << part_bits) - 1, row as u32 - part_bits);
+                rows[row..64.min(row + bits)].fill(Row {
+                    first,
+                    mask,
+                    shift,
+                    start: u64::MAX << row,
+                });
+            }
+            let (level, part_bits, row) = (level as u8, part_bits as u8, row as u8);
+            let word = Word { occupied: 0, level, part_bits, row };
             // The first word also has bits for lists before those of level 0.
             words.resize(end.div_ceil(PER_WORD) as usize, word);
             first = words.len() as u32 * PER_WORD;
@@ -114,10 +123,9 @@ impl Slots {
             geometry,
             now,
             next: u64::MAX,
-            rows: [Row::default(); 64],
+            rows,
             summaries: [0; SUMMARIES],
             words: words.into_boxed_slice(),
-            needed: 0,
             unsorted: vec![false; levels[1] as usize].into_boxed_slice(),
             levels: levels.into_boxed_slice(),
             beyond: u64::MAX,
@@ -143,8 +151,11 @@ impl Slots {
         Some(self.occupy(EntryIndex::new(list), deadline, deadline & row.start))
     }
 
-    /// Returns the list as above, for any size and any cap. The level must have its lists.
-    pub(super) fn list_by_division(&mut self, level: usize, deadline: u64) -> EntryIndex {
+    /// Returns the list as above, for any size and any cap.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn list_by_division(&mut self, deadline: u64) -> EntryIndex {
+        let level = self.geometry.level_of(self.now, deadline);
         let (first, geometry) = (EntryIndex::new(self.levels[level]), &self.geometry);
         if level == geometry.levels() {
             let others = if self.is_occupied(first) { self.beyond } else { u64::MAX };
@@ -156,26 +167,6 @@ impl Slots {
         let inner = geometry.slot(level.saturating_sub(1), deadline) << part_bits;
         let list = first.nth((slot + inner / geometry.size()) as u32);
         self.occupy(list, deadline, self.start_of(list, deadline))
-    }
-
-    /// Returns the lists of all levels up to `level` that no deadline has needed so far.
-    /// From now on, they count as needed.
-    pub(super) fn need(&mut self, level: usize) -> impl Iterator<Item = EntryIndex> + use<> {
-        let new = self.needed..=level;
-        self.needed = level + 1;
-        let end = self.levels.get(self.needed).copied();
-        let lists = self.levels[*new.start()]..end.unwrap_or(self.end());
-        for level in new {
-            let (first, size) = (self.levels[level], self.geometry.size() as u32);
-            let Word { part_bits, row, .. } = *self.word_of(EntryIndex::new(first));
-            if let Some(bits) = self.geometry.bits().filter(|_| level < self.geometry.levels()) {
-                let mask = (size << part_bits) - 1;
-                let (shift, start) = ((row - part_bits).into(), u64::MAX << row);
-                let rows = self.rows.iter_mut().skip(row.into()).take(bits as usize);
-                rows.for_each(|row| *row = Row { first, mask, shift, start });
-            }
-        }
-        lists.map(EntryIndex::new)
     }
 
     /// Returns the lists of a slot.

@@ -130,7 +130,7 @@ impl<T> Wheel<T> {
     /// }
     /// ```
     pub fn iter_in_order(&self) -> impl ExactSizeIterator<Item = (TimerId, Tick, &T)> {
-        let key = |entry| (self.deadline_of(entry), self.sequence(entry), entry);
+        let key = |at| (self.deadline_of(at), self.entries.get(at).stamp, at);
         let mut timers: Vec<_> = self.entries.all_timers().map(key).collect();
         timers.sort_unstable();
         timers.into_iter().map(move |(.., entry)| {

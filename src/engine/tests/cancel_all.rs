@@ -22,7 +22,7 @@ fn a_hold_cancels_a_bounded_number_and_later_timers_live_on() {
     let (engine, _clock) = Engine::builder().shards(1).start_virtual().unwrap();
     let ids: Vec<_> = (0..TIMERS).map(|n| schedule(&engine, n)).collect();
     let core = &engine.core;
-    let youngest = core.shards[0].lock().wheel.youngest();
+    let youngest = core.shards[0].lock().wheel.youngest.sequence();
     let (mut cursor, now) = (Cursor::START, || core.tick_now());
     let mut cancelled = Vec::new();
     let (mut holds, mut by_id, mut later) = (0, 0, 0);

@@ -5,7 +5,7 @@ use super::*;
 impl Search {
     /// Whether a timer is on no list that the wheel knows of.
     fn is_elsewhere(&self, at: EntryIndex) -> bool {
-        let tag = self.shard.wheel.tag(at);
+        let tag = self.shard.tag(at);
         let waits = |key: usize| self.shard.records[key].state == State::Waiting;
         tag.is_ready() || tag.is_lent() || !self.shard.record_of(at).is_none_or(waits)
     }

@@ -24,7 +24,7 @@ impl Search {
         };
         let mut budget = self.random.usize(1..200);
         while let Some(at) = shard.wheel.next_entry(&mut looking.cursor, &mut budget) {
-            let is_new = looking.seen.insert(shard.wheel.sequence(at));
+            let is_new = looking.seen.insert(shard.wheel.id(at).sequence());
             assert!(is_new, "seen twice");
         }
         if shard.wheel.is_at_end(looking.cursor) {
@@ -40,7 +40,7 @@ impl Search {
     pub(super) fn cancel_all(&mut self) {
         let tick = self.shard.tick.tick_at(self.now);
         let Some((cursor, youngest)) = &mut self.cancelling else {
-            self.cancelling = Some((Cursor::START, self.shard.wheel.youngest()));
+            self.cancelling = Some((Cursor::START, self.shard.wheel.youngest.sequence()));
             return;
         };
         let mut cancelled = Vec::new();
