@@ -165,12 +165,13 @@ impl<T> Wheel<T> {
         assert!(self.heap.len() >= on(IN_HEAP).count());
         assert!(self.is_sorting || self.heap.is_empty() && self.entries.is_empty(IN_HEAP));
         assert!(self.pass.is_some() || self.entries.is_empty(DUE));
-        for level in 0..=self.geometry().levels() {
+        let cascading: Vec<_> = self.cascading().collect();
+        let last = self.slots.occupied().last().map_or(0, |list| self.slots.level_of(list));
+        for level in 0..=last {
             let is_beyond = level == self.geometry().levels();
             let slots = if is_beyond { 1 } else { self.geometry().size() };
             for list in (0..slots).flat_map(|slot| self.slots.lists(level, slot)) {
-                let has_turn = self.cascading().all(|other| other != list);
-                let has_bit = has_turn && !self.entries.is_empty(list);
+                let has_bit = !cascading.contains(&list) && !self.entries.is_empty(list);
                 assert_eq!(self.slots.is_occupied(list), has_bit);
                 let stamps = on(list).map(|at| self.entries.get(at).stamp);
                 let is_unordered = self.slots.unsorted.get(list.index() as usize);
