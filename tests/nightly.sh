@@ -96,7 +96,9 @@ versus() {
     cargo run --release -p tickwheel-versus -- --full
 }
 
+# shellcheck disable=SC2034
+keep_going=yes
 for part in ${*:-$PARTS}; do
-    step "$part" "$part" || true
+    step "$part" "$part"
 done
 summary

@@ -14,13 +14,15 @@ processor_time() {
 }
 
 # Runs the command $2… as the step $1. A step that can't run on this machine says why and
-# returns 77: it counts as not run, and not as failed.
+# returns 77: it counts as not run, and not as failed. After one that failed, the script ends,
+# unless `keep_going` is set. No `||` may follow instead: bash would then ignore `set -e` in the
+# step, and only its last command could fail it.
 step() {
     local name=$1 begun=$SECONDS used status
     used=$(processor_time)
     shift
     echo "=== $name"
-    # In a subshell by itself, because bash ignores `set -e` in a command that `||` follows.
+    # In a subshell, which ends where a command fails.
     set +e
     (set -e; "$@")
     status=$?
@@ -28,7 +30,7 @@ step() {
     case $status in
     0) passed=$((passed + 1)) && echo "=== $name: $((SECONDS - begun)) s, $(($(processor_time) - used)) s of processors" ;;
     77) not_run+=("$name") && echo "=== $name: could not run here" ;;
-    *) failed+=("$name") && echo "=== $name: failed after $((SECONDS - begun)) s" && return 1 ;;
+    *) failed+=("$name") && echo "=== $name: failed after $((SECONDS - begun)) s" && [ -n "${keep_going:-}" ] ;;
     esac
 }
 
