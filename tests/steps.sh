@@ -8,9 +8,10 @@ export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0
 
 passed=0 failed=() not_run=()
 
-# Prints the seconds that all ended commands have used, which are the same on a busy machine.
+# Prints the seconds of processors that the ended commands of the shell $1 have used, which are
+# the same on a busy machine.
 processor_time() {
-    awk -v per_second="$(getconf CLK_TCK)" '{ printf "%d", ($16 + $17) / per_second }' /proc/$$/stat
+    awk -v per_second="$(getconf CLK_TCK)" '{ printf "%d", ($16 + $17) / per_second }' "/proc/$1/stat"
 }
 
 # Runs the command $2… as the step $1. A step that can't run on this machine says why and
@@ -18,20 +19,48 @@ processor_time() {
 # unless `keep_going` is set. No `||` may follow instead: bash would then ignore `set -e` in the
 # step, and only its last command could fail it.
 step() {
-    local name=$1 begun=$SECONDS used status
-    used=$(processor_time)
+    local name=$1 begun=$SECONDS shell status
     shift
     echo "=== $name"
     # In a subshell, which ends where a command fails.
     set +e
-    (set -e; "$@")
+    (
+        set -e
+        shell=$BASHPID
+        "$@"
+        echo "=== $name: $((SECONDS - begun)) s, $(processor_time "$shell") s of processors"
+    )
     status=$?
     set -e
     case $status in
-    0) passed=$((passed + 1)) && echo "=== $name: $((SECONDS - begun)) s, $(($(processor_time) - used)) s of processors" ;;
+    0) passed=$((passed + 1)) ;;
     77) not_run+=("$name") && echo "=== $name: could not run here" ;;
     *) failed+=("$name") && echo "=== $name: failed after $((SECONDS - begun)) s" && [ -n "${keep_going:-}" ] ;;
     esac
+}
+
+# Begins to run the steps in the function $1 beside those that follow, with a lower priority: they
+# are for the time in which those wait. `join` waits for them, and prints what they printed.
+aside() {
+    mkdir -p target
+    # As a group, which can be ended as one.
+    set -m
+    (
+        renice -n 5 -p "$BASHPID"
+        "$1"
+    ) >target/aside.log 2>&1 &
+    set +m
+    aside=$!
+    trap 'kill -- -$aside 2>/dev/null || true' EXIT
+}
+
+join() {
+    local status=0
+    wait "$aside" || status=$?
+    trap - EXIT
+    cat target/aside.log
+    passed=$((passed + $(grep -c ' s of processors$' target/aside.log)))
+    return $status
 }
 
 summary() {
