@@ -160,8 +160,10 @@ impl Node {
     fn room_beside(&self, windows: &[Window], lane: usize) -> usize {
         let (window, now) = (&windows[lane], self.now());
         if windows.iter().any(|window| window.has_interrupted(now)) {
-            // Its process may have died of it: others would die with it again.
-            let is_alone = windows.iter().all(|window| window.running() == 0);
+            // Its process may have died of it: others would die with it again. Those beyond their
+            // limits may never return.
+            let running: usize = windows.iter().map(Window::running).sum();
+            let is_alone = running == self.late();
             return usize::from(is_alone && window.has_interrupted(now));
         }
         if !window.full_for().is_zero() {

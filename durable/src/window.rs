@@ -126,11 +126,11 @@ impl Window {
         self.running() - self.returned
     }
 
-    /// Returns whether a job runs or may be tried of which an earlier run has begun and not ended.
+    /// Returns whether a job is at work or may be tried of which an earlier run has begun and not ended.
     pub(crate) fn has_interrupted(&self, now: WallTime) -> bool {
         let is_now = |id: &JobId| match self.jobs.get(id) {
             Some(Held::Armed(armed)) => armed.due <= now && self.full_for().is_zero(),
-            held => held.is_some(),
+            held => matches!(held, Some(Held::Running(_))),
         };
         self.interrupted.iter().any(is_now)
     }

@@ -93,39 +93,34 @@ fn durable_03_a_node_that_ends_keeps_its_lease_while_handlers_run() {
     }
 }
 
-/// The only worker runs a handler that does not return.
+/// The only worker runs handlers that do not return.
 #[test]
 fn a_handler_that_does_not_return_is_seen_and_stops_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("jobs.redb");
     let (sender, receiver) = channel();
     let (leave, left) = channel::<()>();
-    let left = Mutex::new(left);
-    let jobs = Durable::builder()
-        .workers(1)
-        .ends_within(Duration::from_millis(20))
-        .time_limit("hangs", Duration::from_millis(20))
-        .handler("hangs", move |_| left.lock().unwrap().recv())
-        .handler("note", move |attempt| sender.send(attempt.id()).unwrap())
-        .open(RedbStore::open(&path).unwrap())
-        .unwrap();
-    let hangs = jobs.schedule(Job::new("hangs", "")).unwrap();
-    let other = jobs.schedule(Job::new("note", "").after(Duration::from_millis(50)));
-    assert_eq!(receiver.recv_timeout(SECOND * 60).unwrap(), other.unwrap());
-    let health = jobs.status().health();
-    assert!(matches!(health, Health::Stuck(1)), "{health:?}");
-    let attempts = jobs.get(hangs).unwrap().map(|job| job.attempts);
-    assert_eq!(attempts, Some(1), "no other run begins");
-
-    // The end of the node does not wait for it, and the next one has its job.
-    drop(jobs);
-    let (again, ran) = channel();
-    let next = Durable::builder()
-        .handler("hangs", move |attempt| again.send((attempt.id(), attempt.number())).unwrap())
-        .open(RedbStore::open(&path).unwrap())
-        .unwrap();
-    assert_eq!(ran.recv_timeout(SECOND * 60).unwrap(), (hangs, 2));
-    drop(next);
+    let left = Arc::new(Mutex::new(left));
+    // The end of a node does not wait for them. The next one has their jobs, which are interrupted.
+    for attempt in 1..3 {
+        let (left, sender) = (Arc::clone(&left), sender.clone());
+        let jobs = Durable::builder()
+            .workers(1)
+            .ends_within(Duration::from_millis(20))
+            .time_limit("hangs", Duration::from_millis(20))
+            .handler("hangs", move |_| left.lock().unwrap().recv())
+            .handler("note", move |attempt| sender.send(attempt.id()).unwrap())
+            .open(RedbStore::open(&path).unwrap())
+            .unwrap();
+        let hang = |n| jobs.schedule(Job::new("hangs", "").key(n, IfTaken::Keep)).unwrap();
+        let hangs = ["a", "b"].map(hang);
+        let other = jobs.schedule(Job::new("note", "").after(Duration::from_millis(50)));
+        assert_eq!(receiver.recv_timeout(SECOND * 60).unwrap(), other.unwrap());
+        let health = jobs.status().health();
+        assert!(matches!(health, Health::Stuck(2)), "{health:?}");
+        let attempts = hangs.map(|id| jobs.get(id).unwrap().unwrap().attempts);
+        assert_eq!(attempts, [attempt; 2], "no other run begins");
+    }
     drop(leave);
 }
 
