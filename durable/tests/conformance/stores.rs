@@ -8,7 +8,7 @@ use tickwheel_durable::ManualClock;
 use super::*;
 
 #[test]
-fn a_lease_in_memory_runs_out() {
+fn a_lease_in_memory_runs_out_or_is_given_back() {
     let clock = ManualClock::new(at(0));
     let store = RedbStore::in_memory_by(clock.clone());
     let lease = store.acquire("first", &kinds(), HOUR).unwrap().unwrap();
@@ -19,6 +19,10 @@ fn a_lease_in_memory_runs_out() {
     assert!(!store.renew(lease, HOUR).unwrap());
     let next = store.acquire("second", &kinds(), HOUR).unwrap().unwrap();
     assert!(next.fence > lease.fence);
+    store.give_back(lease);
+    assert_eq!(store.acquire("first", &kinds(), HOUR).unwrap(), None, "it was lost");
+    store.give_back(next);
+    assert!(store.acquire("first", &kinds(), HOUR).unwrap().is_some());
 }
 
 /// What is in a file and beside it.

@@ -273,9 +273,13 @@ impl Store for RedbStore {
     }
 
     /// Closes the file, so that another process may have it.
-    fn give_back(&self, _: Lease) {
-        if self.0.lease.is_none() {
-            *self.0.open.write() = None;
+    fn give_back(&self, lease: Lease) {
+        let Some(EndingLease { held, .. }) = &self.0.lease else {
+            return *self.0.open.write() = None;
+        };
+        let mut held = held.lock();
+        if self.0.session.lock().fence == lease.fence {
+            held.0 = WallTime::default();
         }
     }
 
