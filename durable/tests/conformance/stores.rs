@@ -234,6 +234,17 @@ fn durable_13_files_beside_the_store_are_left_alone() {
     assert_eq!(fs::read(beside("new")).unwrap(), b"theirs");
 }
 
+/// The disk that it leads to is not there yet, say.
+#[cfg(unix)]
+#[test]
+fn durable_13_a_link_to_no_file_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jobs.redb");
+    std::os::unix::fs::symlink("away/jobs.redb", &path).unwrap();
+    assert!(matches!(RedbStore::open(&path), Err(StoreError::Io(_))));
+    assert!(path.is_symlink());
+}
+
 /// Only a full disk costs the reserve.
 #[test]
 fn a_recovery_keeps_the_reserve() {

@@ -82,11 +82,11 @@ fn create_at(path: &Path, cache_bytes: usize) -> Result<()> {
     guarded(|| database.close())
 }
 
-/// Gives a whole file its name, unless one has it. A rename would replace that one; where the
-/// file system has no links, it must do.
+/// Gives a whole file its name, unless one has it, or a symbolic link whose target is missing. A
+/// rename would replace that; where the file system has no links, it must do.
 fn name_file(unfinished: &Path, path: &Path) -> Result<()> {
     match fs::hard_link(unfinished, path) {
-        Err(_) if !path.try_exists().map_err(io)? => fs::rename(unfinished, path).map_err(io),
+        Err(_) if path.symlink_metadata().is_err() => fs::rename(unfinished, path).map_err(io),
         _ => Ok(()),
     }
 }
