@@ -290,7 +290,10 @@ impl Jobs {
     /// # Errors
     /// Returns the reason why the store could not be read.
     pub fn unhandled(&self) -> Result<Vec<(String, WallTime)>> {
-        self.inner.node.store.unhandled()
+        let mut unhandled = self.inner.node.store.unhandled()?;
+        // The store knows those of this node once that has had a lease.
+        unhandled.retain(|(kind, _)| !self.inner.node.handles(kind));
+        Ok(unhandled)
     }
 
     /// Returns the state of the node.

@@ -138,6 +138,10 @@ impl Node {
         self.settings.lanes.lanes.len()
     }
 
+    pub(crate) fn handles(&self, kind: &str) -> bool {
+        self.settings.lanes.kinds.iter().any(|own| own.name == kind)
+    }
+
     pub(crate) fn needs_workers(&self, lane: usize) -> bool {
         self.settings.lanes.lanes[lane].needs_workers
     }

@@ -90,9 +90,11 @@ fn a_job_without_a_handler_waits_for_one() {
     let (jobs, node) = world.node();
     let id = jobs.schedule(Job::new("other", "").at(at(5))).unwrap();
     jobs.schedule(note("job", 6)).unwrap();
+    let unhandled = [("other".to_owned(), at(5))];
+    assert_eq!(jobs.unhandled().unwrap(), unhandled, "before the first lease");
     node.run_until(at(100));
     assert_eq!(world.log.texts(), ["job"]);
-    assert_eq!(jobs.unhandled().unwrap(), [("other".to_owned(), at(5))]);
+    assert_eq!(jobs.unhandled().unwrap(), unhandled);
     assert_eq!(jobs.status().running, 0);
     drop((jobs, node));
     let (jobs, node) = world.open(Durable::builder().owner("node").handler("other", |_| ()));
