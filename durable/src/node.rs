@@ -69,7 +69,7 @@ pub(crate) struct Node {
     /// The window of each lane.
     pub(crate) windows: Mutex<Vec<Window>>,
     pub(crate) pace: Pace,
-    /// Notified when runs have ended.
+    /// Notified when runs have ended, and when the window was kept.
     freed: Condvar,
     held: Mutex<Held>,
     /// The runs of workers by the timers of their limits. Of one that is late, whether another worker
@@ -383,6 +383,7 @@ mod tests {
         let (engine, _clock) = Engine::builder().start_virtual().unwrap();
         let mut lanes = Lanes::default();
         lanes.add("job".into(), None, true);
+        lanes.add("limited".into(), Some(1), true);
         let settings = Settings {
             owner: "node".to_owned(),
             window: Duration::from_secs(60),
@@ -488,6 +489,30 @@ mod tests {
         assert!(!node.windows.lock()[0].full_for().is_zero());
         assert_eq!(node.room(0), 0, "would try again and again");
         assert!(!node.windows.lock()[0].has_interrupted(node.now()));
+    }
+
+    /// Another node has taken it with the next lease, say.
+    #[test]
+    fn durable_07_an_interrupted_job_that_is_gone_keeps_no_others() {
+        let node = node();
+        node.keep();
+        let (id, version, due) = (JobId::new(WallTime::default(), 1), 1, node.now());
+        let job = DueJob { id, version, due, is_interrupted: true, kind: Some(0) };
+        node.hear(News::Placed(vec![job]));
+        assert_eq!(node.room(1), 0);
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| node.wait_for_room(1));
+            std::thread::sleep(Duration::from_millis(50));
+            node.lose_lease(node.last_fence());
+            node.keep();
+            let end = std::time::Instant::now() + Duration::from_secs(20);
+            while !waits.is_finished() && std::time::Instant::now() < end {
+                std::thread::yield_now();
+            }
+            let is_woken = waits.is_finished();
+            node.shut_down();
+            assert!(is_woken);
+        });
     }
 
     #[test]

@@ -45,6 +45,8 @@ impl Node {
         if is_loaded && !self.windows.lock().iter().any(Window::is_unread) {
             *self.unread.lock() = None;
         }
+        // An interrupted job may have left its window, for which the others waited.
+        self.freed.notify_all();
         self.next_keep()
     }
 
