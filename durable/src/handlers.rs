@@ -99,9 +99,15 @@ impl Handlers {
     }
 
     /// Returns what becomes of a job without a run, because runs that never ended have used up its
-    /// attempts.
+    /// attempts, or fewer are allowed than when it failed last.
     pub(crate) fn beyond(&self, job: &StoredJob) -> Option<Outcome> {
-        let beyond = || Outcome::Failed("the process ended during the last attempt".to_owned());
+        let beyond = || {
+            let ended = "the process ended during the last attempt";
+            Outcome::Failed(match &job.failure {
+                None => ended.to_owned(),
+                Some(last) => format!("{ended}, or fewer are allowed now; it had failed: {last}"),
+            })
+        };
         self.retry(job).is_beyond(job.attempts).then(beyond)
     }
 

@@ -30,6 +30,23 @@ fn a_failed_job_is_tried_again_and_then_dead() {
 }
 
 #[test]
+fn a_job_that_has_failed_more_often_than_is_allowed_now_keeps_its_failure() {
+    let world = World::new();
+    let open = |attempts| {
+        let builder = world.notes(|_| Err::<(), _>("no line"));
+        world.open(builder.retry("note", Retry::attempts(attempts)))
+    };
+    let (jobs, node) = open(3);
+    let id = jobs.schedule(note("job", 1)).unwrap();
+    node.run_until(at(1));
+    drop((jobs, node));
+    let (jobs, node) = open(1);
+    node.run_until(at(9));
+    let failure = jobs.get(id).unwrap().unwrap().failure.unwrap();
+    assert!(failure.contains("fewer are allowed") && failure.contains("no line"), "{failure}");
+}
+
+#[test]
 fn dead_letters_are_kept_for_as_long_as_is_set() {
     let world = World::new();
     let builder = world.notes(|_| Outcome::Never("no such address".to_owned()));
