@@ -347,8 +347,9 @@ impl Builder {
         started.map(|()| durable).map_err(OpenError::Thread)
     }
 
-    /// Starts a node on virtual time: nothing happens except within
-    /// [`VirtualNode::run_until`], which moves `clock`. The same calls give the same run.
+    /// Starts a node on virtual time: nothing starts except within
+    /// [`VirtualNode::run_until`], which moves `clock`. The same calls give the same run, if no
+    /// handler is asynchronous.
     ///
     /// # Errors
     /// Returns the reason why the store did not answer, or the engine did not start.

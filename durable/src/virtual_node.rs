@@ -14,8 +14,9 @@ use crate::wall::{ManualClock, WallClock, WallTime};
 /// [`open_virtual`](crate::Builder::open_virtual).
 ///
 /// Handlers run within [`run_until`](VirtualNode::run_until), on the calling thread, in the
-/// order in which their jobs become due. To make the wall clock step, set the
-/// [`ManualClock`]: what the node's timers count does not change by that.
+/// order in which their jobs become due; only asynchronous ones run on their runtime, in real time.
+/// To make the wall clock step, set the [`ManualClock`]: what the node's timers count does not
+/// change by that. Of jobs that a step made due, those of a kind with a limit may run later.
 pub struct VirtualNode {
     runner: Arc<Runner>,
     wall: ManualClock,

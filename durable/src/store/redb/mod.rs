@@ -125,7 +125,8 @@ impl RedbOptions {
     }
 }
 
-/// A store in one file, for one process, or in memory. Clones share the jobs.
+/// A store in one file, for one process, or in memory. Clones share the jobs, but only one node may
+/// run those of a file: give it the handlers of all kinds.
 ///
 /// A full disk does not damage it: the store gives up its reserve, so that running jobs can be
 /// completed, and refuses new jobs until there is room.
