@@ -254,6 +254,7 @@ mod tests {
     use super::*;
     use crate::attempt::Attempt;
     use crate::builder::OpenError;
+    use crate::outcome::Retry;
     use crate::store::RedbStore;
     use crate::threads::refusal;
 
@@ -279,5 +280,19 @@ mod tests {
             assert_eq!(Arc::strong_count(&held), 1, "after {threads} threads");
         }
         assert!(open(WORKERS + OTHERS, &Arc::new(())).is_ok());
+    }
+
+    /// The end of the process would cost a job its only attempt, although it did not run.
+    #[test]
+    fn durable_07_nothing_is_started_ahead_if_a_kind_has_a_single_attempt() {
+        for (attempts, ahead) in [(1, 0), (2, 2)] {
+            let builder = Durable::builder().handler("job", |_| ());
+            let builder = builder.retry("job", Retry::attempts(attempts));
+            let jobs = builder.open(RedbStore::in_memory()).unwrap();
+            let pace = &jobs.inner.node.pace;
+            pace.note_run(Duration::ZERO);
+            pace.set_by(|| ());
+            assert_eq!(pace.ahead(), ahead);
+        }
     }
 }

@@ -193,22 +193,37 @@ mod tests {
         assert_eq!(panicked(Box::new(Bomb)), failed);
     }
 
+    fn job(attempts: u32, recurrence: Option<Recurrence>) -> StoredJob {
+        let due = WallTime::default();
+        StoredJob {
+            id: JobId::new(due, 1),
+            kind: "job".to_owned(),
+            key: None,
+            due,
+            version: 1,
+            attempts,
+            state: State::Waiting,
+            recurrence,
+            failure: None,
+            payload: Vec::new(),
+        }
+    }
+
+    /// A run may begin late, and take long.
+    #[test]
+    fn a_pause_begins_at_the_end_of_the_run() {
+        let (now, second) = (WallTime::from_unix_micros(9), Duration::from_secs(1));
+        for outcome in [Outcome::AgainAfter(second), Outcome::Failed("no line".to_owned())] {
+            let then = Handlers::default().then(&job(1, None), &outcome, now, 0.0);
+            assert!(matches!(then, Then::Again { due, .. } if due == now + second), "{then:?}");
+        }
+    }
+
     /// A stored expression whose time zone this machine does not know.
     #[test]
     fn durable_02_an_unreadable_recurrence_ends_as_a_dead_letter() {
         let now = WallTime::from_unix_micros(9);
-        let job = StoredJob {
-            id: JobId::new(now, 1),
-            kind: "job".to_owned(),
-            key: None,
-            due: now,
-            version: 1,
-            attempts: 10,
-            state: State::Waiting,
-            recurrence: Some(Recurrence::Cron("0 0 * * * Mars/Olympus".to_owned())),
-            failure: None,
-            payload: Vec::new(),
-        };
+        let job = job(10, Some(Recurrence::Cron("0 0 * * * Mars/Olympus".to_owned())));
         for outcome in [Outcome::Done, Outcome::Failed("no line".to_owned())] {
             let is_failed = outcome != Outcome::Done;
             let then = Handlers::default().then(&job, &outcome, now, 0.0);

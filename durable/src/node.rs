@@ -543,7 +543,11 @@ mod tests {
         node.lose_lease(Some(lease.fence - 1));
         assert_eq!(node.lease(), Some(lease));
         assert!(node.take_load_due(), "the window was emptied");
-        node.lose_lease(Some(lease.fence));
+        let (id, then) = (JobId::new(WallTime::default(), 1), Then::End);
+        let finish = |fence| Change::Finish { id, version: 1, fence, then: then.clone() };
+        node.settle(&[finish(lease.fence - 1)], &[Answer::Fenced]);
+        assert_eq!(node.lease(), Some(lease), "a run of an earlier lease has ended");
+        node.settle(&[finish(lease.fence)], &[Answer::Fenced]);
         assert_eq!(node.lease(), None);
     }
 }

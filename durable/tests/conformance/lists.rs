@@ -20,6 +20,8 @@ fn due_jobs_come_in_order_from_the_beginning<S: Store>(bench: &Bench<S>) {
     assert_eq!(due(7, 9), [3, 3, 5], "before, and not at");
     assert_eq!(due(100, 4), [3, 3, 5, 7]);
     assert_eq!(due(3, 9), [0_u64; 0]);
+    bench.change(Change::Pause { kind: "mail".to_owned(), is_paused: true });
+    assert_eq!(due(100, 9), [0_u64; 0], "would fill the window");
 }
 
 fn lists_are_read_page_by_page<S: Store>(bench: &Bench<S>) {

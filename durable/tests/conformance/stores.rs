@@ -153,13 +153,29 @@ fn durable_13_a_recovery_creates_no_file() {
     assert!(!path.exists());
     fs::write(&path, "").unwrap();
     assert!(matches!(bench.store.recover(), Err(StoreError::Damaged(_))));
-    fs::remove_file(&path).unwrap();
-    drop(RedbStore::open(&path).unwrap());
-    let error = bench.store.recover().unwrap_err();
-    assert!(error.to_string().contains("older"), "{error}");
     fs::rename(&aside, &path).unwrap();
     bench.store.recover().unwrap();
     assert_eq!(bench.due(), [5]);
+}
+
+/// What has happened since is a job in one case, and a lease in the other.
+#[test]
+fn durable_13_a_recovery_takes_no_older_file() {
+    for is_leased in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, older) = (folder.path().join("jobs.redb"), folder.path().join("older"));
+        drop(RedbStore::open(&path).unwrap());
+        fs::copy(&path, &older).unwrap();
+        let store = RedbStore::open(&path).unwrap();
+        let insert = Change::Insert(NewJob::new(mail(6), at(0)).unwrap());
+        match is_leased {
+            false => drop(store.commit(&[insert]).unwrap()),
+            true => drop(store.acquire("node", &kinds(), HOUR).unwrap()),
+        }
+        fs::rename(&older, &path).unwrap();
+        let error = store.recover().unwrap_err();
+        assert!(error.to_string().contains("older"), "{error}");
+    }
 }
 
 /// What is committed to a file without a name is gone with the process.

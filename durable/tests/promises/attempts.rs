@@ -107,6 +107,7 @@ fn a_job_without_a_handler_waits_for_one() {
     let (jobs, node) = world.node();
     let id = jobs.schedule(Job::new("other", "").at(at(5))).unwrap();
     jobs.schedule(note("job", 6)).unwrap();
+    jobs.schedule(Job::new("other", "").at(at(9))).unwrap();
     let unhandled = [("other".to_owned(), at(5))];
     assert_eq!(jobs.unhandled().unwrap(), unhandled, "before the first lease");
     node.run_until(at(100));

@@ -10,6 +10,9 @@ fn durable_04_nothing_is_early_after_a_step_back() {
     jobs.schedule(note("job", 7_230)).unwrap();
     node.run_until(at(7_210));
     world.clock.set(at(3_610));
+    node.run_until(at(3_610));
+    // It reaches no further than other nodes know.
+    assert_eq!(jobs.status().horizon, at(3_670));
     node.run_until(at(7_229));
     assert_eq!(world.log.texts(), [""; 0]);
     node.run_until(at(7_231));

@@ -32,6 +32,7 @@ fn jobs(kind: &'static str, count: usize) -> impl Iterator<Item = Job> {
 fn a_limit_holds_for_its_kind_alone() {
     let (sender, receiver) = channel();
     let builder = Durable::builder().workers(8).ahead(20);
+    let builder = builder.limit_on_all_nodes("three", 9);
     let mut builder = builder.limit("one", 1).limit("three", 3);
     let runs = ["one", "three", "free"].map(|kind| (kind, Runs::default()));
     for (kind, runs) in runs.clone() {

@@ -62,7 +62,7 @@ fn a_drop_waits_for_running_handlers() {
         .unwrap();
     jobs.schedule(Job::new("note", "")).unwrap();
     inside.recv().unwrap();
-    assert_eq!(jobs.status().running, 1);
+    assert_eq!((jobs.status().running, jobs.status().late), (1, 0));
     let drop = thread::spawn(move || drop(jobs));
     leave.send(()).unwrap();
     drop.join().unwrap();
@@ -120,6 +120,9 @@ fn a_handler_that_does_not_return_is_seen_and_stops_nothing() {
         assert!(matches!(health, Health::Stuck(2)), "{health:?}");
         let attempts = hangs.map(|id| jobs.get(id).unwrap().unwrap().attempts);
         assert_eq!(attempts, [attempt; 2], "no other run begins");
+        let begin = Instant::now();
+        drop(jobs);
+        assert!(begin.elapsed() < SECOND * 20, "waits for longer than is set");
     }
     drop(leave);
 }
@@ -178,10 +181,8 @@ fn asynchronous_handlers_run_side_by_side() {
                 assert_ne!(attempt.payload(), b"panics", "at the disco");
             }
         })
-        .async_handler("slow", |_| tokio::time::sleep(HOUR))
-        .async_handler("ends", |attempt| async move { attempt.cancelled().await });
-    let store = RedbStore::in_memory();
-    let jobs = builder.open(store.clone()).unwrap();
+        .async_handler("slow", |_| tokio::time::sleep(HOUR));
+    let jobs = builder.open(RedbStore::in_memory()).unwrap();
     let texts = (0..1_000).map(|number| if number == 500 { "panics" } else { "" });
     let ids = jobs.schedule_many(texts.map(|text| Job::new("note", text)));
     assert!(ids.iter().all(Result::is_ok));
@@ -194,12 +195,42 @@ fn asynchronous_handlers_run_side_by_side() {
     let failure = |id| jobs.get(id).unwrap().unwrap().failure.unwrap();
     assert!(failure(slow).contains("its limit of 20ms"), "{}", failure(slow));
     assert!(failure(*ids[500].as_ref().unwrap()).contains("at the disco"));
-    jobs.schedule(Job::new("ends", "")).unwrap();
-    while jobs.status().running == 0 {
-        thread::yield_now();
-    }
-    drop(jobs);
-    assert_eq!(store.count(List::Live).unwrap(), 0, "it has ended with the node");
+}
+
+/// First because its lease is lost, and then because its node ends.
+#[cfg(feature = "tokio")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn durable_08_an_asynchronous_handler_is_told_to_end() {
+    let world = World::new();
+    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+    let handler = move |attempt: Attempt| {
+        let sender = sender.clone();
+        async move {
+            sender.send("begun").unwrap();
+            attempt.cancelled().await;
+            sender.send("told").unwrap();
+        }
+    };
+    let builder = Durable::builder().lease(HOUR).wall_clock(world.clock.clone());
+    let jobs = builder.async_handler("note", handler).open(world.store.clone()).unwrap();
+    jobs.schedule(note("job", 0)).unwrap();
+    let mut next = async || {
+        let next = tokio::time::timeout(SECOND * 60, receiver.recv()).await.expect("not told");
+        // It goes on to wait.
+        tokio::time::sleep(SECOND / 20).await;
+        next.unwrap()
+    };
+    assert_eq!(next().await, "begun");
+    world.clock.set(at(7_200));
+    let other = world.store.acquire("other", &kinds(), HOUR).unwrap().unwrap();
+    world.store.give_back(other);
+    // The start of the next job shows that the lease is lost.
+    jobs.schedule(note("next", 0)).unwrap();
+    assert_eq!(next().await, "told");
+    assert_eq!(next().await, "begun");
+    jobs.close().await;
+    assert_eq!(next().await, "told");
+    assert_eq!(world.count(List::Live), 1, "the interrupted one ran alone");
 }
 
 /// What an asynchronous handler holds is dropped with it, and that panics.

@@ -59,8 +59,8 @@ impl PostgresOptions {
     }
 
     /// Sets the schema that holds the tables: up to 48 lower-case letters, digits and
-    /// underscores. Stores in different schemas know nothing of each other. Defaults to
-    /// `tickwheel`.
+    /// underscores, and no digit first. Stores in different schemas know nothing of each other.
+    /// Defaults to `tickwheel`.
     #[must_use]
     pub fn schema(mut self, name: impl Into<String>) -> PostgresOptions {
         self.schema = name.into();
