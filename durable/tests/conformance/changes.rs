@@ -80,6 +80,7 @@ fn an_update_keeps_what_is_due<S: Store>(bench: &Bench<S>) {
     let often = |due| insert(Job::new("often", "").every(HOUR / 7).at(due)).due;
     assert_eq!([now + HOUR, now + HOUR * 2].map(often), [now + HOUR; 2]);
     let cron = |minute| Job::new("mail", "").cron(format!("{minute} * * * * UTC")).unwrap();
+    assert_eq!(NewJob::new(cron(1).at(at(7)), now).unwrap().due, at(7), "not the first occurrence");
     let overdue = insert(cron(1));
     assert_eq!((overdue.id, overdue.due), (first.id, at(5)));
     assert!(overdue.version > second.version && overdue.recurrence != second.recurrence);

@@ -50,8 +50,10 @@ fn a_repeated_start_of_a_moved_job_leaves_its_attempts<S: Store>(bench: &Bench<S
     assert_eq!(bench.started(replaced).attempts, 1, "its first run");
 }
 
+/// Also if its job was replaced.
 fn a_cancelled_run_is_known<S: Store>(bench: &Bench<S>) {
-    let job = bench.started(bench.insert(mail(5)));
+    let job = bench.started(bench.insert(mail(5).key("a", IfTaken::Refuse)));
+    bench.insert(mail(9).key("a", IfTaken::Replace));
     let cancel = Change::Cancel(job.id.into());
     assert_eq!(bench.change(cancel), Answer::RemovedRunning(job.id));
     assert_eq!(bench.finish(&job, Then::End), Answer::Gone);
