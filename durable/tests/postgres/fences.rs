@@ -42,6 +42,20 @@ fn due(store: &PostgresStore, lease: Lease) -> usize {
     store.due_before(lease, &names(), WallTime::MAX, 99).unwrap().jobs.len()
 }
 
+/// The answer to the first start was lost: repeated, it does not wait for itself.
+#[test]
+fn a_kind_is_full_when_as_many_run_as_may() {
+    let Some(schema) = Schema::new() else { return };
+    let store = schema.open();
+    let kind = Kind { most: Some(1), ..Kind::from("note") };
+    let lease = store.acquire("node", &[kind], HOUR).unwrap().unwrap();
+    let (first, second) = (insert(&store, 5), insert(&store, 6));
+    assert_eq!([(); 2].map(|()| attempts(start(&store, lease, first))), [1, 1]);
+    assert_eq!(start(&store, lease, second), Answer::Full);
+    finish(&store, lease, first);
+    assert_eq!(attempts(start(&store, lease, second)), 1);
+}
+
 /// A node that is paused for longer than its lease comes back with a start and an outcome.
 #[test]
 fn durable_08_a_node_that_was_paused_is_fenced_off() {
