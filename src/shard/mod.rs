@@ -255,6 +255,7 @@ impl<T> Shard<T> {
         let deadline = self.set_requested(key, due(self.records[key].timer.requested));
         self.enter(key, State::Waiting);
         if cancelled {
+            self.wheel.set_deadline(at, deadline);
             self.end_recorded(at, key, CloseReason::Cancelled, now());
         } else {
             self.relink(at, deadline);
