@@ -291,6 +291,7 @@ mod tests {
         let census = Census::new(1);
         let here = thread::current().id();
         census.join(0, Some(here));
+        census.join(0, thread::spawn(|| thread::current().id()).join().ok());
         assert_eq!(wait(&census), Err(WAITS_FOR_ITSELF.into()));
         census.set_idle(Some(here));
         assert_eq!(wait(&census), Ok(()));

@@ -208,6 +208,10 @@ mod tests {
         // The threads of those that leave have not ended.
         let start = |number| (number == 4).then(|| thread::current().id()).ok_or(number);
         assert_eq!(workers.set_wanted(3, || false, start), Some(Ok(())));
+        // A thread that has ended leaves its number to the next one.
+        workers.change(|state| state.at_work.remove(&1));
+        let start = |number| (number == 1).then(|| thread::current().id()).ok_or(number);
+        assert_eq!(workers.set_wanted(4, || false, start), Some(Ok(())));
     }
 
     #[test]

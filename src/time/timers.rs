@@ -265,6 +265,22 @@ mod tests {
     }
 
     #[test]
+    fn a_wait_that_is_due_within_the_limit_of_a_drain_elapses() {
+        let (timers, _clock) = Timers::builder().start_virtual().unwrap();
+        let mut sleep = pin!(timers.sleep(Duration::from_secs(1)));
+        assert!(poll(sleep.as_mut()).is_pending());
+        assert_eq!(timers.drain(Duration::from_secs(1)), 0);
+        assert!(sleep.is_elapsed());
+    }
+
+    #[test]
+    #[should_panic = "is no reading of the clock of these timers"]
+    fn an_instant_is_no_time_of_a_virtual_clock() {
+        let (timers, _clock) = Timers::builder().start_virtual().unwrap();
+        drop(timers.sleep_until(std::time::Instant::now()));
+    }
+
+    #[test]
     fn a_bound_would_refuse_waits() {
         let bounded = Timers::builder().max_timers(9).start_virtual();
         assert!(matches!(bounded, Err(StartError::Setting("max_timers", _))));

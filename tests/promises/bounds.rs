@@ -21,7 +21,7 @@ fn promise_11_live_timers_are_bounded() {
 #[test]
 fn promise_11_a_refused_task_comes_back() {
     let builder = TaskEngine::builder().max_timers(1);
-    let (tasks, _clock) = builder.start_virtual().unwrap();
+    let (tasks, clock) = builder.start_virtual().unwrap();
     tasks.run_after(HOUR, || ()).unwrap();
     let told = told();
     let after = tasks.run_after(HOUR, told.say("after")).unwrap_err();
@@ -35,6 +35,9 @@ fn promise_11_a_refused_task_comes_back() {
     // Reading the reason does not need the type of the closure.
     let reason = || -> Result<_, Refusal> { Ok(tasks.run_after(HOUR, told.say("late"))?) };
     assert_eq!(reason(), Err(Refusal::Full));
+    // A task that has run makes room.
+    clock.run_until(Time::START + HOUR);
+    assert!(reason().is_ok());
 }
 
 #[test]
@@ -92,11 +95,14 @@ fn a_queue_that_does_not_exist_is_named() {
 #[test]
 fn promise_11_queues_beyond_what_an_entry_can_name_work_like_the_others() {
     let (engine, clock) = Engine::builder().queues(600).start_virtual().unwrap();
-    for queue in 0..600 {
-        engine.put(Timer::after(MS, queue).queue(queue));
-    }
+    let ids = (0..600).map(|queue| engine.put(Timer::after(MS, queue).queue(queue)));
+    let ids: Vec<_> = ids.collect();
+    clock.advance(MS);
+    // What is taken out of its queue again comes back to it.
+    ids.iter().skip(1).step_by(2).for_each(|&id| engine.reschedule(id, MS).unwrap());
     clock.advance(MS);
     for queue in 0..600 {
-        assert_eq!(take(&engine, queue), [(1, queue)]);
+        assert_eq!(engine.queue(queue).clone().len(), 1);
+        assert_eq!(take(&engine, queue), [(1 + queue as u64 % 2, queue)]);
     }
 }

@@ -33,7 +33,7 @@ fn promise_12_a_loop_ends_when_every_task_was_notified() {
     let (driver, told) = (Arc::new(driver), told());
     for _ in 0..3 {
         let nested = Arc::clone(&driver);
-        let task = told.of(move |_| nested.process_due(9));
+        let task = told.of(move |firing| (firing.is_cancelled(), nested.process_due(9)));
         tasks.run(Timer::every(HOUR, task).notified()).unwrap();
     }
     assert_eq!(driver.process_due(9), Advance::Done);
@@ -44,7 +44,8 @@ fn promise_12_a_loop_ends_when_every_task_was_notified() {
     for answer in [Advance::More, Advance::More, Advance::ShutDown] {
         assert_eq!(driver.process_due(1), answer);
     }
-    assert_eq!(told.all(), [Advance::Done, Advance::Done, Advance::ShutDown]);
+    let nested = [Advance::Done, Advance::Done, Advance::ShutDown];
+    assert_eq!(told.all(), nested.map(|answer| (true, answer)));
     assert_eq!(driver.process_due(9), Advance::ShutDown);
     assert_eq!(driver.process_due(0), Advance::ShutDown);
 }
@@ -141,6 +142,16 @@ fn promise_10_a_nested_call_runs_no_task_and_says_that_the_engine_was_shut_down(
     assert_eq!(driver.process_due(9), Advance::ShutDown);
     let expected = (Advance::Done, (Advance::Done, 1), (Advance::ShutDown, 0));
     assert_eq!(told.all(), [expected]);
+}
+
+#[test]
+fn promise_10_a_task_may_drive_another_engine() {
+    let ((tasks, driver), (others, other)) = (driven_tasks(), driven_tasks());
+    let told = told();
+    others.run_after(Duration::ZERO, told.say("driven")).unwrap();
+    tasks.run_after(Duration::ZERO, move || _ = other.process_due(9)).unwrap();
+    assert_eq!(driver.process_due(9), Advance::Done);
+    assert_eq!(told.all(), ["driven"]);
 }
 
 #[test]

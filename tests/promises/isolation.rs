@@ -161,7 +161,8 @@ fn promise_10_lateness_until_the_work_begins_is_measured() {
 fn promise_10_work_is_measured_only_on_request_and_what_is_held_is_always_counted() {
     let counts = |seen: &stats::Snapshot| (seen.lateness_at_start.count(), seen.durations.count());
     for (measure, of_takes, of_tasks) in [(false, (0, 0), (0, 0)), (true, (3, 1), (2, 3))] {
-        let builder = Engine::builder().measure_work(measure);
+        let builder = Engine::builder();
+        let builder = if measure { builder.measure_work(true) } else { builder };
         let (engine, clock) = builder.start_virtual().unwrap();
         engine.after(Duration::ZERO, "first");
         clock.advance(Duration::ZERO);

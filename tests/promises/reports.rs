@@ -104,6 +104,7 @@ fn promise_08_readers_wait_for_the_report_of_a_held_firing() {
     let cancelled = cancelled.next().unwrap().id();
     assert_eq!(engine.cancel(cancelled), Cancel::Running);
     assert_eq!(engine.shutdown().len(), 3);
+    assert_eq!(engine.drain(Duration::ZERO).len(), 0);
     let closed = engine.reports();
     assert_eq!(closed.recv().unwrap().reason, CloseReason::ShutDown);
     let mut reported = Vec::new();

@@ -137,6 +137,11 @@ fn promise_02_a_loop_runs_as_many_tasks_as_its_budget() {
     tasks.shutdown();
     assert_eq!(run(0), (Advance::ShutDown, 51));
     assert_eq!(driver.timeout(), None);
+    // Nor does it make many more ready than it runs.
+    let (tasks, driver) = driven_tasks();
+    (0..99).for_each(|_| _ = tasks.run_after(Duration::ZERO, || ()).unwrap());
+    assert_eq!(driver.process_due(1), Advance::More);
+    assert!(tasks.queue(0).len() < 20);
 }
 
 #[test]

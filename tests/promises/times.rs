@@ -272,6 +272,10 @@ fn promise_15_a_clock_that_does_not_measure_instants_refuses_them() {
         let refused = due.rearm(instant).unwrap_err();
         assert_eq!(refused.reason(), Refusal::InstantOnOtherClock);
     }
+    let ((tasks, clock), told) = (virtual_tasks(), told());
+    tasks.run(Timer::after(MS, told.of(move |firing| firing.rearm(instant)))).unwrap();
+    clock.run_until(at(1));
+    assert_eq!(told.next(), Err(Refusal::InstantOnOtherClock));
 }
 
 /// No clock gets to the end of the longest wait.

@@ -42,16 +42,17 @@ fn promise_15_run_until_steps_and_waits_for_the_workers() {
 #[test]
 fn promise_15_run_until_waits_for_workers_that_have_not_come() {
     let clock = VirtualClock::new();
-    let [_first, engine] = [(); 2].map(|()| Engine::builder().start_on(&clock).unwrap());
-    (1..=3).for_each(|seconds| _ = engine.after(seconds * SECOND, ()));
+    let [_first, engine] = [(); 2].map(|()| Engine::builder().queues(2).start_on(&clock).unwrap());
+    let timer = |seconds| Timer::after(seconds * SECOND, ()).queue(1);
+    (1..=3).for_each(|seconds| _ = engine.put(timer(seconds)));
     // The last number counts.
-    [2, 1].iter().for_each(|&count| engine.queue(0).expect_workers(count));
+    [2, 1].iter().for_each(|&count| engine.queue(1).expect_workers(count));
     let owner = thread::spawn(move || clock.run_until(Time::from_secs(3)));
     // The clock stands still however long the worker is held. (A clock that does not
     // wait is found sooner.)
     thread::sleep(20 * MS);
     let too_soon = owner.is_finished() || engine.now() > Time::START;
-    let (late, now) = (engine.queue(0), engine.clone());
+    let (late, now) = (engine.queue(1), engine.clone());
     let late = thread::spawn(move || late.map(|_| now.now()).collect::<Vec<_>>());
     owner.join().unwrap();
     engine.shutdown();

@@ -21,6 +21,7 @@ fn a_round_is_one_bounded_visit_to_a_shard() {
     // at the end of the round, too.
     let during = offers() - 1;
     assert!(0 < during && during * ENTRIES_PER_BATCH <= ready, "{during}");
+    assert!(engine.queue(0).try_recv().is_ok(), "nobody has heard of it");
 }
 
 #[test]

@@ -34,6 +34,7 @@ async fn on_a_virtual_clock_an_hour_for_the_head_passes_at_once() {
     thread::sleep(ms(2));
     assert_eq!(Timer::now(&timers), now);
     ends_at(&mut ByHand::new(Timer::sleep_until(&timers, now + HOUR)), &clock, 90_000_000);
+    ends_at(&mut ByHand::new(Timer::sleep(&timers, HOUR)), &clock, 93_600_000);
     let (mut client, served) = serve(timers);
     client.write_all(b"GET / HTTP/1.1\r\nHost:").await.unwrap();
     while timers.ledger().live == 0 {

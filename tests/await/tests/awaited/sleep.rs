@@ -76,6 +76,17 @@ fn s09_a_sleep_that_has_ended_may_be_reset_and_sleeps_again() {
     ends_at(&mut task, &clock, 110);
 }
 
+/// Also for a thread whose own timers are in another shard, which may be behind.
+#[test]
+fn s09_a_sleep_that_has_ended_is_ready_for_every_thread() {
+    let timers = Timers::builder().shards(64).start().unwrap();
+    let mut task = ByHand::new(timers.sleep(ms(5)));
+    while task.poll().is_pending() {
+        thread::yield_now();
+    }
+    thread::scope(|scope| assert!(scope.spawn(|| task.poll().is_ready()).join().unwrap()));
+}
+
 /// `reset_sleep_to_past`. Differs: tokio's sleep is ready at the next poll already.
 #[test]
 fn s10_differs_a_waiting_sleep_that_is_reset_to_the_past_is_woken_at_once() {

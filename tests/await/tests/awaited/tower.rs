@@ -1,9 +1,9 @@
 //! The layer `tickwheel::time::tower::TimeoutLayer` in a stack of tower's.
 
 use super::*;
-use ::tower::{BoxError, ServiceBuilder, ServiceExt, service_fn};
+use ::tower::{BoxError, Service, ServiceBuilder, ServiceExt, service_fn};
 use std::convert::Infallible;
-use std::future::ready;
+use std::future::{Ready, ready};
 use tickwheel::time::tower::{Timeout, TimeoutError, TimeoutLayer};
 use tokio::task::JoinHandle;
 
@@ -68,6 +68,29 @@ async fn an_answer_in_time_leaves_no_sleep_behind() {
     clock.advance(LIMIT / 2);
     assert_eq!(call.await.unwrap(), Ok(7));
     assert_eq!(timers.ledger().live, 0);
+}
+
+/// A service that nobody may call.
+struct Closed;
+
+impl Service<()> for Closed {
+    type Response = ();
+    type Error = &'static str;
+    type Future = Ready<Result<(), &'static str>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), &'static str>> {
+        Poll::Ready(Err("closed"))
+    }
+
+    fn call(&mut self, (): ()) -> Self::Future {
+        unreachable!("it is not ready")
+    }
+}
+
+#[tokio::test]
+async fn a_service_that_is_not_ready_is_not_called() {
+    let answer = Timeout::new(Closed, LIMIT).oneshot(()).await;
+    assert_eq!(answer, Err(TimeoutError::Service("closed")));
 }
 
 /// As every layer of tower's, it takes and gives errors that become a `BoxError`.
