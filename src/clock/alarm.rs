@@ -129,7 +129,9 @@ impl Alarm {
     }
 
     /// Arms the device for the earliest tick that `next` finds, for a caller that
-    /// sleeps elsewhere. If that tick has come, the device goes off at once.
+    /// sleeps elsewhere. If that tick has come, the device goes off at once; otherwise, it
+    /// is no longer readable, if it has gone off before. After the stop, leaves the device as
+    /// it is, because every caller must see the end.
     pub(crate) fn arm_for_caller(&self, next: impl Fn() -> Tick) {
         let mut arming = lock(&self.arming);
         if !arming.stopping {
@@ -141,19 +143,6 @@ impl Alarm {
     /// works after the stop, because tasks may still have to run.
     pub(crate) fn call_again(&self) {
         self.arm(&mut lock(&self.arming), || Tick(0));
-    }
-
-    /// Resets a device that may have gone off. After the stop, leaves the device as it
-    /// is, because every caller must see the end.
-    pub(crate) fn acknowledge(&self) {
-        let mut arming = lock(&self.arming);
-        if arming.stopping {
-            return;
-        }
-        arming.readable_at = Tick::MAX;
-        if let Device::Timer(timer) = &self.device {
-            timer.wait();
-        }
     }
 
     /// Blocks until the descriptor is readable, as `poll` does for a caller.

@@ -23,8 +23,7 @@ impl TimerFd {
         TimerFd::new(clock, libc::TFD_CLOEXEC).map(Some)
     }
 
-    /// Creates a timer for an event loop that sleeps on the descriptor.
-    /// [`TimerFd::wait`] then returns at once.
+    /// Creates a timer for an event loop that sleeps on the descriptor, and may read it.
     pub(crate) fn for_caller(clock: SystemClock) -> io::Result<Option<TimerFd>> {
         TimerFd::new(clock, libc::TFD_CLOEXEC | libc::TFD_NONBLOCK).map(Some)
     }
@@ -41,7 +40,7 @@ impl TimerFd {
     }
 
     /// Wakes the reader at `time`, or never if `time` is `None`. If `time` has passed,
-    /// wakes the reader at once.
+    /// wakes the reader at once. What has expired before is no longer to be read.
     pub(crate) fn set(&self, time: Option<Time>) {
         let raw = match time {
             // Zero, and only zero, would disarm the timer.
@@ -64,8 +63,7 @@ impl TimerFd {
         debug_assert_eq!(result, 0, "{}", io::Error::last_os_error());
     }
 
-    /// Waits for the deadline, or returns at once in a timer for a caller. May return
-    /// early if a signal arrives.
+    /// Waits for the deadline. May return early if a signal arrives.
     pub(crate) fn wait(&self) {
         let mut expirations = 0u64;
         // SAFETY: the buffer is valid for the eight bytes that a timerfd writes. The

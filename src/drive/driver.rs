@@ -127,7 +127,6 @@ impl<T> Driver<T> {
     /// Moves due timers into their queues or to the sink, and arms the descriptor.
     /// Returns whether the budget was sufficient.
     pub(crate) fn serve(&self, budget: &mut usize) -> bool {
-        self.core.alarm.acknowledge();
         let done = self.core.run_due(budget);
         self.core.confirm_next_due();
         self.core.alarm.arm_for_caller(|| self.core.next_due());
