@@ -140,9 +140,9 @@ impl<T> Driver<T> {
 
     /// Returns whether work is left; if so, makes the descriptor readable and the
     /// next wake-up immediate.
-    pub(crate) fn what_is_left(&self, served: bool) -> Advance {
+    pub(crate) fn what_is_left(&self) -> Advance {
         let is_due = || self.core.next_due() <= self.core.tick_now();
-        if self.core.ready_len(0) == 0 && served && !is_due() {
+        if self.core.ready_len(0) == 0 && !is_due() {
             return self.done();
         }
         self.core.request_run();

@@ -155,7 +155,7 @@ pub(super) fn process_due(driver: &Driver<Task>, budget: usize) -> Advance {
         }
         runner.finish();
         if tasks == 0 || !served {
-            return driver.what_is_left(served);
+            return driver.what_is_left();
         }
         if tasks == before {
             return driver.done();
