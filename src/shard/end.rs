@@ -124,10 +124,10 @@ impl<T> Shard<T> {
         if let Some(next) = record.next() {
             self.wheel.set_deadline(at, next);
         }
-        let before = std::mem::replace(&mut record.state, State::Ended { reason, tick });
+        record.state = State::Ended { reason, tick };
         let is_told = matches!(reason, CloseReason::Cancelled | CloseReason::ShutDown);
         let runs_task = is_told && record.run_on_end && record.payload.is_some();
-        self.not_live += usize::from(before.is_live());
+        self.not_live += 1;
         self.give_up_name(at, key);
         if runs_task {
             // The timer may have been disarmed, which an expired one is not.
