@@ -29,13 +29,9 @@ impl Tag {
         Tag((queue as u16) << Self::QUEUE_SHIFT | task)
     }
 
+    /// Returns the tag of any timer with a record, which has its queue.
     pub(crate) fn recorded() -> Tag {
         Tag(Self::RECORD)
-    }
-
-    /// Returns the tag of the same timer once it has a record. The record has the queue.
-    pub(crate) fn with_record(self) -> Tag {
-        Tag(self.0 & (Self::RECORD - 1) | Self::RECORD)
     }
 
     /// Whether the body is the index of a `TimerRecord`.

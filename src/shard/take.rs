@@ -12,7 +12,7 @@ use crate::shard::record::{State, TimerRecord};
 use crate::tick::Tick;
 use crate::timeline::Time;
 use crate::timer::{CloseReason, Closed, Timer};
-use crate::wheel::EntryIndex;
+use crate::wheel::{EntryIndex, Tag};
 
 /// One firing of a timer, as a worker takes it.
 #[derive(Clone)]
@@ -315,7 +315,7 @@ impl<T> Shard<T> {
         record.state = State::LENT;
         let key = self.records.insert(record);
         *self.wheel.entries.payload_mut(at) = Body::record(key);
-        self.wheel.set_tag(at, self.tag(at).with_record());
+        self.wheel.set_tag(at, Tag::recorded());
         key
     }
 }
