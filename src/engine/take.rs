@@ -143,8 +143,7 @@ impl<T> Core<T> {
     /// Returns how often a timer fires after the firing that a worker has; `None` means
     /// for ever.
     pub(crate) fn remaining(&self, id: TimerId) -> Option<u64> {
-        let cell = self.cell_of(id);
-        cell.map_or(Some(0), |cell| cell.lock().remaining(id))
+        self.cell_of(id)?.lock().remaining(id)
     }
 
     /// Whether a timer was cancelled or shut down since a worker took this firing.
