@@ -44,10 +44,6 @@ impl<T> Core<T> {
             let Some(cell) = self.shards.iter().min_by_key(|cell| cell.next()) else {
                 break;
             };
-            let believed = cell.next();
-            if believed == Tick::MAX {
-                break;
-            }
             let shard = cell.lock();
             let next = shard.next_wakeup();
             if next <= cell.next() {
