@@ -114,10 +114,9 @@ impl Census {
     /// Returns whether no worker is busy and, as all their queues are empty, none will
     /// be. Returns false if anything changed while the queues were visited.
     fn is_idle(&self, is_empty: impl Fn(usize) -> bool) -> bool {
-        let (busy, staffed, seen) =
-            self.0.with(|workers, changes| (workers.busy, workers.staffed(), changes));
+        let (staffed, seen) = self.0.with(|workers, changes| (workers.staffed(), changes));
         let unchanged = |workers: &mut Crew, changes| workers.busy == 0 && changes == seen;
-        busy == 0 && staffed.into_iter().all(is_empty) && self.0.with(unchanged)
+        staffed.into_iter().all(is_empty) && self.0.with(unchanged)
     }
 }
 
