@@ -334,10 +334,7 @@ impl<T, R: Received<T>> Queue<T, R> {
             self.worker.join_here(&self.core.census, self.index);
         }
         // Does not read the clock if an expired timer is there.
-        self.try_recv().or_else(|error| match error {
-            RecvError::Empty => self.receive(Wait::at_most(limit)),
-            RecvError::ShutDown => Err(error),
-        })
+        self.try_recv().or_else(|_| self.receive(Wait::at_most(limit)))
     }
 
     /// Returns an iterator that takes expired timers, or reports, one at a time. It
