@@ -105,12 +105,6 @@ impl<T> Core<T> {
         more
     }
 
-    /// Whether this timer is one of a shard's.
-    #[inline]
-    pub(crate) fn is_in(&self, id: TimerId, shard: usize) -> bool {
-        id.wheels_after(self.first) == shard
-    }
-
     /// Sets the next firing of a timer from within the current one.
     pub(crate) fn rearm_lent(&self, id: TimerId, number: u64, when: When) -> Result<(), Refusal> {
         let cell = self.cell_of(id).ok_or(Refusal::Gone)?;

@@ -512,7 +512,8 @@ impl<T> Queue<T> {
         wait: Wait<'_>,
     ) -> Result<Claimed<T>, RecvError> {
         match self.hint.take() {
-            Some((shard, turns)) if self.core.is_in(done, shard) => {
+            // The shard of the last take, and so that of `done`.
+            Some((shard, turns)) => {
                 let mut claimed = Err(RecvError::Empty);
                 let give = |it| claimed = Ok(it);
                 let more = self.core.return_and_take(done, shard, self.index, give);
@@ -521,10 +522,7 @@ impl<T> Queue<T> {
                     return claimed;
                 }
             }
-            hint => {
-                self.hint.set(hint);
-                self.core.return_firing(done, None, Outcome::Returned);
-            }
+            None => self.core.return_firing(done, None, Outcome::Returned),
         }
         self.receive(wait)
     }
