@@ -123,11 +123,6 @@ impl TimerId {
     pub(crate) fn index(self) -> u32 {
         self.low as u32
     }
-
-    /// Returns whether two ids have the same timer, even if the index of a forged one is wrong.
-    pub(crate) fn is_same_timer(self, other: TimerId) -> bool {
-        self.high == other.high && self.is_of(other.wheel())
-    }
 }
 
 /// Returns the id as a number, for [`TimerId::try_from`].
@@ -358,16 +353,6 @@ mod tests {
             }
         }
         assert_eq!(TimerId::try_from(u128::MAX).map(u128::from), Ok(u128::MAX));
-    }
-
-    #[test]
-    fn ids_with_different_indices_can_lead_to_the_same_timer() {
-        let id = |wheel: u64, sequence, index| TimerId::new(wheel.into(), sequence, index);
-        let one = id(1 << 32 | 7, 5, 3);
-        assert!(one.is_same_timer(id(1 << 32 | 7, 5, 4)));
-        for other in [id(1 << 32 | 7, 6, 3), id(1 << 32 | 8, 5, 3), id(2 << 32 | 7, 5, 3)] {
-            assert!(!one.is_same_timer(other));
-        }
     }
 
     #[test]

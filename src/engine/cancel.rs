@@ -227,8 +227,7 @@ impl<T> Engine<T> {
         let cancelled = self.cancel(id);
         // A timer that is gone may have been shut down during its firing.
         let may_run = !matches!(cancelled, Cancel::Cancelled(_));
-        let is_it = |doing| matches!(doing, Doing::Task(running) if running.is_same_timer(id));
-        if may_run && !is_in_middle_of(is_it) {
+        if may_run && !is_in_middle_of(|doing| doing == Doing::Task(id)) {
             self.core.wait_for_return(id);
         }
         cancelled
