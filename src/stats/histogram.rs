@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use crate::timeline::nanos;
+
 /// A histogram of durations. Each bucket is twice as wide as the one before it.
 ///
 /// A [`Snapshot`](crate::stats::Snapshot) has several: lateness, and durations of tasks.
@@ -38,12 +40,11 @@ impl Histogram {
     /// stayed below. It is at most twice too high. Returns `None` if none were counted.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<Duration> {
-        let count = self.count();
-        let wanted = (q.clamp(0.0, 1.0) * count as f64).ceil().max(1.0) as u64;
+        let wanted = (q.clamp(0.0, 1.0) * self.count() as f64).ceil() as u64;
         let mut seen = 0;
         self.buckets().find_map(|(below, timers)| {
             seen += timers;
-            (count > 0 && seen >= wanted).then_some(below)
+            (seen >= wanted).then_some(below)
         })
     }
 
@@ -69,7 +70,7 @@ impl Histogram {
     /// assert_eq!(waits.count(), 1);
     /// ```
     pub fn record(&mut self, duration: Duration) {
-        self.record_nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
+        self.record_nanos(nanos(duration));
     }
 
     #[inline]
