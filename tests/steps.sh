@@ -6,7 +6,7 @@ export CARGO_TERM_COLOR=never RUST_BACKTRACE="${RUST_BACKTRACE:-0}"
 # Nobody needs them here, and they take the compiler time.
 export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0
 
-passed=0 failed=() not_run=()
+passed=0 failed=() not_run=() keep_going=
 
 # Prints the seconds of processors that the ended commands of the shell $1 have used, which are
 # the same on a busy machine.
@@ -35,12 +35,13 @@ step() {
     case $status in
     0) passed=$((passed + 1)) ;;
     77) not_run+=("$name") && echo "=== $name: could not run here" ;;
-    *) failed+=("$name") && echo "=== $name: failed after $((SECONDS - begun)) s" && [ -n "${keep_going:-}" ] ;;
+    *) failed+=("$name") && echo "=== $name: failed after $((SECONDS - begun)) s" && [ -n "$keep_going" ] ;;
     esac
 }
 
 # Begins to run the steps in the function $1 beside those that follow, with a lower priority: they
-# are for the time in which those wait. `join` waits for them, and prints what they printed.
+# are for the time in which those wait. `join` waits for them, and prints what they printed. They
+# must be able to run on any machine.
 aside() {
     mkdir -p target
     # As a group, which can be ended as one.

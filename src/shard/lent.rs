@@ -29,7 +29,7 @@ impl<T> Shard<T> {
             return Err(Refusal::Gone);
         }
         let record = &mut self.records[key];
-        let State::Lent { mut ending, .. } = record.state else {
+        let State::Lent { mut ending, next: before } = record.state else {
             return Err(record.state.obstacle());
         };
         let is_closed = self.phase == Phase::Closed;
@@ -50,7 +50,9 @@ impl<T> Shard<T> {
             return refusal.and(Err(Refusal::UsedUp));
         }
         // A timer that was to fire again ends as it was marked, and not as completed.
-        record.state = State::Lent { ending, next: Some(next.deadline) };
+        let is_set = refusal.is_ok().then_some(next.deadline).or(before);
+        let due = is_set.unwrap_or_else(|| self.wheel.deadline_of(at));
+        record.state = State::Lent { ending, next: Some(due) };
         refusal?;
         record.requested = next.requested;
         Ok(())

@@ -25,7 +25,8 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::fmt;
-use core::mem::{MaybeUninit, size_of};
+use core::marker::PhantomData;
+use core::mem::{MaybeUninit, align_of, size_of};
 use core::ptr;
 
 use crate::id::TimerId;
@@ -190,7 +191,7 @@ const WORTH_FREEING: u32 = 4_096;
 const BIG: u32 = 1 << 15;
 
 pub(crate) struct Entries<T> {
-    /// The first word of the block.
+    /// The first word. It lies in the block.
     start: *mut u64,
     /// The number of words of heads, before the first entry.
     pub(super) first: u32,
@@ -199,10 +200,11 @@ pub(crate) struct Entries<T> {
     /// The number of words for entries.
     room: u32,
     live: u32,
-    block: Vec<MaybeUninit<Entry<T>>>,
+    block: Vec<MaybeUninit<u128>>,
     /// The timers that aren't at the index in their id, by sequence number: that index, and
     /// their entry.
     moved: BTreeMap<u64, (u32, EntryIndex)>,
+    payloads: PhantomData<T>,
 }
 
 // SAFETY: the storage owns its block and the payloads in it, as a `Vec<T>` does.
@@ -214,16 +216,22 @@ impl<T> Entries<T> {
     /// The number of words from one entry to the next.
     pub(super) const STRIDE: u32 = (size_of::<Entry<T>>() / size_of::<u64>()) as u32;
 
+    /// The first entry begins at a multiple of this many bytes. It is a cache line, so that
+    /// small entries don't straddle two, or more if payloads ask for it. A vector that began there
+    /// itself would be copied when it grows.
+    const ALIGN: usize = if align_of::<Entry<T>>() < 64 { 64 } else { align_of::<Entry<T>>() };
+
     /// Creates a storage with so many lists.
     pub(super) fn new(lists: u32) -> Entries<T> {
         let mut entries = Entries {
             start: ptr::null_mut(),
-            first: lists.next_multiple_of(Self::STRIDE),
+            first: lists.next_multiple_of((Self::ALIGN / size_of::<u64>()) as u32),
             used: 0,
             room: 0,
             live: 0,
             block: Vec::new(),
             moved: BTreeMap::new(),
+            payloads: PhantomData,
         };
         entries.grow();
         (0..lists).for_each(|list| entries.set_apart(EntryIndex(list)));
@@ -547,16 +555,25 @@ impl<T> Entries<T> {
         if words > (u32::MAX - self.first - Self::STRIDE) as usize {
             return Err(ReserveError::TooMany);
         }
-        let entries = (self.first as usize + words) / Self::STRIDE as usize;
-        let more = entries.saturating_sub(self.block.len());
+        let units = (self.first as usize + words).div_ceil(2) + Self::ALIGN / size_of::<u128>();
+        let skipped = self.start.addr().saturating_sub(self.block.as_ptr().addr());
+        let more = units.saturating_sub(self.block.len());
         let grown = self.block.try_reserve_exact(more);
         grown.map_err(|_| ReserveError::NoMemory)?;
         // SAFETY: the block may stay uninitialized.
-        unsafe { self.block.set_len(entries) };
-        if more == 0 {
-            self.block.shrink_to_fit();
+        unsafe { self.block.set_len(units) };
+        self.block.shrink_to_fit();
+        let block = self.block.as_mut_ptr().cast::<u8>();
+        let skip = block.addr().wrapping_neg() % Self::ALIGN;
+        // SAFETY: the block has room for the heads and the entries in use behind any number of
+        // bytes that aligning skips.
+        unsafe {
+            if skip != skipped {
+                let in_use = (self.first + self.used) as usize * size_of::<u64>();
+                ptr::copy(block.add(skipped), block.add(skip), in_use);
+            }
+            self.start = block.add(skip).cast();
         }
-        self.start = self.block.as_mut_ptr().cast();
         self.room = words as u32;
         Ok(())
     }
@@ -571,11 +588,11 @@ impl<T> Entries<T> {
     #[cold]
     pub(super) fn give_back(&mut self) -> impl Sized + use<T> {
         debug_assert!(self.live == 0 && self.moved.is_empty());
-        let block = core::mem::take(&mut self.block);
-        (self.used, self.room) = (0, 0);
+        let (block, start) = (core::mem::take(&mut self.block), self.start);
+        (self.start, self.used, self.room) = (ptr::null_mut(), 0, 0);
         self.grow();
         // SAFETY: both blocks have all heads.
-        unsafe { ptr::copy_nonoverlapping(block.as_ptr().cast(), self.start, self.first as usize) };
+        unsafe { ptr::copy_nonoverlapping(start, self.start, self.first as usize) };
         self.set_apart(VACANT);
         block
     }
@@ -597,9 +614,12 @@ impl<T> Entries<T> {
 
     #[cfg(test)]
     pub(super) fn assert_consistent(&self) {
-        let entries = (self.first + self.room) / Self::STRIDE;
-        assert_eq!((self.block.len(), self.first % Self::STRIDE), (entries as usize, 0));
-        assert!(self.start.addr() == self.block.as_ptr().addr() && self.used <= self.room);
+        let (block, words) = (self.block.as_ptr().addr(), self.first + self.room);
+        let end = self.start.addr() + words as usize * size_of::<u64>();
+        assert!(block <= self.start.addr() && end <= block + self.bytes());
+        let first = self.start.addr() + self.first as usize * size_of::<u64>();
+        assert_eq!((self.start.addr() % Self::ALIGN, first % Self::ALIGN), (0, 0));
+        assert!(self.used <= self.room);
         assert!(self.block.capacity() <= self.block.len() + self.block.len() / 8);
         assert_eq!(self.all_timers().count(), self.live());
         let vacant = self.on_list(VACANT).count();
@@ -620,15 +640,15 @@ impl<T: Clone> Clone for Entries<T> {
         let mut copy = Entries::new(self.first);
         let room = copy.set_room((self.used + Self::STRIDE) as usize);
         room.unwrap_or_else(|error| panic!("{error}"));
-        // SAFETY: both blocks have room for as many entries. A payload that was copied so
-        // counts as none, because no stamp says so until it was cloned.
-        unsafe {
-            let words = (self.first + self.used) as usize;
-            ptr::copy_nonoverlapping(self.start, copy.start, words);
-        }
+        // SAFETY: both blocks have all heads.
+        unsafe { ptr::copy_nonoverlapping(self.start, copy.start, self.first as usize) };
         copy.used = self.used;
         copy.moved.clone_from(&self.moved);
-        self.all().for_each(|at| copy.get_mut(at).stamp = Stamp::NONE);
+        for at in self.all() {
+            // SAFETY: there is room for the entry, which has no payload until it was cloned.
+            unsafe { (&raw mut (*copy.entry(at)).header.stamp).write(Stamp::NONE) };
+            *copy.links_mut(at) = *self.links(at);
+        }
         for at in self.all_timers() {
             let Header { stamp, deadline } = *self.get(at);
             copy.fill(at, deadline, stamp, self.payload(at).clone());

@@ -89,8 +89,7 @@ impl<T> Wheel<T> {
             hand: self.geometry().slot(level, self.slots.now),
             timers: Vec::new(),
         };
-        let last = self.slots.occupied().last().map_or(0, |list| self.slots.level_of(list));
-        (0..self.geometry().levels().min(last + 1)).map(level).collect()
+        (0..self.geometry().levels().min(self.slots.last_level() + 1)).map(level).collect()
     }
 
     /// Counts the timers in some slots of a level, each up to `most`.
@@ -166,8 +165,7 @@ impl<T> Wheel<T> {
         assert!(self.is_sorting || self.heap.is_empty() && self.entries.is_empty(IN_HEAP));
         assert!(self.pass.is_some() || self.entries.is_empty(DUE));
         let cascading: Vec<_> = self.cascading().collect();
-        let last = self.slots.occupied().last().map_or(0, |list| self.slots.level_of(list));
-        for level in 0..=last {
+        for level in 0..=self.slots.last_level() {
             let is_beyond = level == self.geometry().levels();
             let slots = if is_beyond { 1 } else { self.geometry().size() };
             for list in (0..slots).flat_map(|slot| self.slots.lists(level, slot)) {

@@ -297,6 +297,11 @@ impl Slots {
         (EntryIndex::new(first), parts)
     }
 
+    /// Returns the last level that has an entry.
+    pub(super) fn last_level(&self) -> usize {
+        self.words.iter().rfind(|word| word.occupied != 0).map_or(0, |word| word.level.into())
+    }
+
     /// Returns all lists that have an entry, in the order of their turns.
     pub(super) fn occupied(&self) -> impl Iterator<Item = EntryIndex> {
         let words = (0..self.end()).step_by(PER_WORD as usize).map(EntryIndex::new);

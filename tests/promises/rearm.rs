@@ -138,7 +138,9 @@ fn promise_10_a_chain_that_was_re_armed_is_told_with_its_next_deadline() {
         firing.rearm(SECOND).unwrap();
         let timers = timers.upgrade().unwrap();
         let found = timers.find(firing.id()).map(|live| live.deadline);
-        (found, timers.shutdown().pop().map(|closed| closed.deadline))
+        let closed = timers.shutdown().pop().map(|closed| closed.deadline);
+        assert_eq!(firing.rearm(MS), Err(Refusal::ShutDown));
+        (found, closed)
     });
     tasks.run(Timer::after(MS, task).reported()).unwrap();
     clock.run_until(at(9));

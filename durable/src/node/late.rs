@@ -21,7 +21,13 @@ impl Node {
     /// Takes note of the end of a run. Returns whether its worker was replaced.
     pub(crate) fn end_run(&self, timer: TimerId) -> bool {
         self.engine.cancel(timer);
-        self.runs.lock().remove(&timer).flatten() == Some(true)
+        let late = self.runs.lock().remove(&timer).flatten();
+        if late.is_some() {
+            // A lane may have seen it among the late ones, and wait: see `room_beside`.
+            drop(self.windows.lock());
+            self.freed.notify_all();
+        }
+        late == Some(true)
     }
 
     /// Returns how many runs are beyond their limits.

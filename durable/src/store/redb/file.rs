@@ -85,9 +85,14 @@ fn create_at(path: &Path, cache_bytes: usize) -> Result<()> {
 /// Gives a whole file its name, unless one has it, or a symbolic link whose target is missing. A
 /// rename would replace that; where the file system has no links, it must do.
 fn name_file(unfinished: &Path, path: &Path) -> Result<()> {
-    match fs::hard_link(unfinished, path) {
-        Err(_) if path.symlink_metadata().is_err() => fs::rename(unfinished, path).map_err(io),
-        _ => Ok(()),
+    if fs::hard_link(unfinished, path).is_ok() {
+        return Ok(());
+    }
+    match path.symlink_metadata() {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            fs::rename(unfinished, path).map_err(io)
+        }
+        found => found.map(drop).map_err(io),
     }
 }
 

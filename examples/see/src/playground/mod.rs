@@ -165,7 +165,7 @@ impl Playground {
             return "The real clock does not step: press v for the virtual one".to_owned();
         }
         if level as usize >= self.levels() {
-            return format!("No timer has needed level {level} so far");
+            return format!("No timer is in level {level} or behind it");
         }
         self.is_stopped = true;
         let slot = (self.settings.wheel_size as u64).saturating_pow(level);
@@ -180,7 +180,7 @@ impl Playground {
         }
     }
 
-    /// Returns the number of levels that timers have needed.
+    /// Returns the number of levels up to the last one that has timers.
     fn levels(&self) -> usize {
         let shards = self.engine.inspect(0).shards.into_iter();
         shards.map(|shard| shard.levels.len()).max().unwrap_or(0)
