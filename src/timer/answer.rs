@@ -100,10 +100,10 @@ pub struct Closed<T> {
     /// that was cancelled before its start ends when it is started.
     pub tick: Tick,
     /// The time at which the timer was due next, or last if a worker had a firing of it that
-    /// it had not re-armed: the beginning of a tick. To move the timers of a shutdown to another engine, schedule
-    /// their payloads there after what is left, `closed.deadline - engine.now()`: each engine
-    /// has a time of its own, unless one virtual clock moves both. A report has no period:
-    /// whoever moves a repeating timer has to know it.
+    /// it had not re-armed: the beginning of a tick. To move the timers of a shutdown to another
+    /// engine, schedule their payloads there after what is left, `closed.deadline -
+    /// engine.now()`: each engine has a time of its own, unless one virtual clock moves both. A
+    /// report has no period: whoever moves a repeating timer has to know it.
     pub deadline: Time,
     /// The number of deliveries.
     pub firings: u64,
