@@ -1,6 +1,5 @@
 //! Closures that run later, on the engine's own workers.
 
-mod closure;
 mod task;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
@@ -171,7 +170,7 @@ impl TaskEngine {
         F: FnOnce() + Send + 'static,
     {
         let scheduled = self.engine.schedule(timer.into_task(Task::silent));
-        scheduled.map_err(|refused| refused.map(Task::into_silent))
+        scheduled.map_err(|refused| refused.map(Task::into_closure))
     }
 
     /// Runs a closure once, with all settings of a one-shot [`Timer`]: a name, a
@@ -211,7 +210,7 @@ impl TaskEngine {
             return Err(Refused::new(Refusal::Repeating, timer));
         }
         let scheduled = self.engine.schedule(timer.into_task(Task::once));
-        scheduled.map_err(|refused| refused.map(Task::into_once))
+        scheduled.map_err(|refused| refused.map(Task::into_closure))
     }
 
     /// Runs `task` repeatedly, the k-th time k periods from now. Runs of
@@ -271,7 +270,7 @@ impl TaskEngine {
         F: FnMut(Firing) + Send + 'static,
     {
         let scheduled = self.engine.schedule(timer.into_task(Task::each));
-        scheduled.map_err(|refused| refused.map(Task::into_each))
+        scheduled.map_err(|refused| refused.map(Task::into_closure))
     }
 
     /// Creates a task that is started later, or never; see [`Engine::create`]. The closure is
@@ -285,7 +284,7 @@ impl TaskEngine {
         F: FnMut(Firing) + Send + 'static,
     {
         let created = self.engine.create(timer.into_task(Task::each));
-        created.map_err(|refused| refused.map(Task::into_each))
+        created.map_err(|refused| refused.map(Task::into_closure))
     }
 
     /// Cancels a task. [`Cancel::Running`] means that the task is running

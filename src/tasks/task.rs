@@ -1,13 +1,20 @@
 //! The closure that an engine stores, its return to the caller, and the firing that it
 //! receives. These types name each other.
+//!
+//! A closure is of a type that the engine does not know, in five words. One of up to four words
+//! stands in the task itself, and thus in the entry of its timer. A larger or over-aligned
+//! closure has a box. The fifth word points to the functions for the closure's type.
 
+use std::any::TypeId;
+use std::marker::PhantomData;
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::ptr;
 use std::time::Duration;
 
 use crate::engine::SharedCore;
 use crate::id::TimerId;
 use crate::shard;
 use crate::sync::Arc;
-use crate::tasks::closure::{Closure, Make, RunEach, RunOnce};
 use crate::tick::Tick;
 use crate::timeline::{Time, When};
 use crate::timer::{CloseReason, Refusal, Timer};
@@ -16,81 +23,210 @@ use crate::timer::{CloseReason, Refusal, Timer};
 ///
 /// A cancel, a shutdown or a replacement may return it, and it can be scheduled again. A
 /// closure that runs at most once ends its timer with its run, even if that timer repeats.
-pub struct Task(Closure<Firing>);
-
-/// A closure that runs at most once, without its firing.
-struct Silent<F>(F);
-
-impl<F: FnOnce() + Send + 'static> RunOnce<Firing> for Silent<F> {
-    fn run(self, _: Make<'_, Firing>) {
-        (self.0)();
-    }
+pub struct Task {
+    words: Words,
+    methods: &'static Methods,
+    /// A closure may not be shared by threads, and may break when it panics.
+    _contains: PhantomData<Box<dyn Send>>,
 }
 
-/// A closure that runs at most once.
-struct Once<F>(F);
+/// The number of words for a closure. With the pointer and the links of an entry, they
+/// make a cache line.
+const WORDS: usize = 4;
 
-impl<F: FnOnce(Firing) + Send + 'static> RunOnce<Firing> for Once<F> {
-    fn run(self, firing: Make<'_, Firing>) {
-        let mut firing = firing();
-        firing.rearmable = false;
-        (self.0)(firing);
-    }
+/// A closure that stands here, or the pointer to its box.
+type Words = MaybeUninit<[usize; WORDS]>;
+
+/// Makes the firing of a run, for the closures that look at it.
+type Make<'a> = &'a mut dyn FnMut() -> Firing;
+
+/// The functions for one type of closure.
+struct Methods {
+    /// # Safety
+    /// The words hold a closure of this type. If the call consumes it, they hold none
+    /// afterwards.
+    run: unsafe fn(&mut Words, Make<'_>),
+    /// `None` if there is nothing to drop.
+    ///
+    /// # Safety
+    /// The words hold a closure of this type. They hold none afterwards.
+    drop: Option<unsafe fn(&mut Words)>,
+    kind: Kind,
+    type_id: fn() -> TypeId,
 }
 
-/// A closure that runs at every firing.
-struct Each<F>(F);
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A run leaves the closure as it is.
+    Lasting,
+    /// A run consumes the closure.
+    Consumed,
+    /// There is no closure.
+    Empty,
+}
 
-impl<F: FnMut(Firing) + Send + 'static> RunEach<Firing> for Each<F> {
-    fn run(&mut self, firing: Make<'_, Firing>) {
-        (self.0)(firing());
+/// The functions for no closure.
+const EMPTY: &Methods =
+    &Methods { run: |_, _| (), drop: None, kind: Kind::Empty, type_id: TypeId::of::<()> };
+
+/// The functions for the closures of type `F`.
+struct Of<F>(F);
+
+impl<F: Send + 'static> Of<F> {
+    const IS_INLINE: bool =
+        size_of::<F>() <= size_of::<Words>() && align_of::<F>() <= align_of::<Words>();
+
+    const fn methods(run: unsafe fn(&mut Words, Make<'_>), kind: Kind) -> Methods {
+        let is_plain = Self::IS_INLINE && !std::mem::needs_drop::<F>();
+        let drop: Option<unsafe fn(&mut Words)> = if is_plain { None } else { Some(Self::drop) };
+        Methods { run, drop, kind, type_id: TypeId::of::<F> }
+    }
+
+    fn store(closure: F) -> Words {
+        let mut words = Words::uninit();
+        if Self::IS_INLINE {
+            // SAFETY: the closure fits into the words, by size and by alignment.
+            unsafe { words.as_mut_ptr().cast::<F>().write(closure) }
+        } else {
+            let boxed = Box::into_raw(Box::new(closure));
+            // SAFETY: a pointer fits into the words.
+            unsafe { words.as_mut_ptr().cast::<*mut F>().write(boxed) }
+        }
+        words
+    }
+
+    /// # Safety
+    /// The words hold a closure of this type.
+    unsafe fn place(words: &mut Words) -> *mut F {
+        if Self::IS_INLINE {
+            return words.as_mut_ptr().cast();
+        }
+        // SAFETY: `store` wrote the pointer of a box.
+        unsafe { *words.as_mut_ptr().cast::<*mut F>() }
+    }
+
+    /// # Safety
+    /// The words hold a closure of this type. They hold none afterwards.
+    unsafe fn take(words: &mut Words) -> F {
+        // SAFETY: the caller promises it.
+        let place = unsafe { Self::place(words) };
+        if Self::IS_INLINE {
+            // SAFETY: the closure is there, and the caller does not use it there again.
+            return unsafe { place.read() };
+        }
+        // SAFETY: `store` made the box, and the caller does not use it again.
+        *unsafe { Box::from_raw(place) }
+    }
+
+    /// # Safety
+    /// The words hold a closure of this type. They hold none afterwards.
+    unsafe fn drop(words: &mut Words) {
+        // SAFETY: the caller promises it.
+        let place = unsafe { Self::place(words) };
+        if Self::IS_INLINE {
+            // SAFETY: the closure is there, and the caller does not use it there again.
+            unsafe { ptr::drop_in_place(place) }
+        } else {
+            // SAFETY: `store` made the box, and the caller does not use it again.
+            drop(unsafe { Box::from_raw(place) });
+        }
+    }
+
+    /// # Safety
+    /// The words hold a closure of this type. They hold none afterwards.
+    unsafe fn run_silent(words: &mut Words, _: Make<'_>)
+    where
+        F: FnOnce(),
+    {
+        // SAFETY: the caller promises it.
+        let closure = unsafe { Self::take(words) };
+        closure();
+    }
+
+    /// # Safety
+    /// The words hold a closure of this type. They hold none afterwards.
+    unsafe fn run_once(words: &mut Words, firing: Make<'_>)
+    where
+        F: FnOnce(Firing),
+    {
+        // SAFETY: the caller promises it.
+        let closure = unsafe { Self::take(words) };
+        closure(Firing { rearmable: false, ..firing() });
+    }
+
+    /// # Safety
+    /// The words hold a closure of this type.
+    unsafe fn run_each(words: &mut Words, firing: Make<'_>)
+    where
+        F: FnMut(Firing),
+    {
+        // SAFETY: the closure is there, and `words` is borrowed for the call.
+        let closure = unsafe { &mut *Self::place(words) };
+        closure(firing());
     }
 }
 
 impl Task {
     #[inline]
-    pub(super) fn silent<F: FnOnce() + Send + 'static>(task: F) -> Task {
-        Task(Closure::once(Silent(task)))
+    fn new<F: Send + 'static>(closure: F, methods: &'static Methods) -> Task {
+        Task { words: Of::store(closure), methods, _contains: PhantomData }
     }
 
+    /// Makes a task of a closure that runs at most once, without its firing.
     #[inline]
-    pub(super) fn once<F: FnOnce(Firing) + Send + 'static>(task: F) -> Task {
-        Task(Closure::once(Once(task)))
+    pub(super) fn silent<F: FnOnce() + Send + 'static>(closure: F) -> Task {
+        Task::new(closure, const { &Of::<F>::methods(Of::<F>::run_silent, Kind::Consumed) })
     }
 
+    /// Makes a task of a closure that runs at most once.
     #[inline]
-    pub(super) fn each<F: FnMut(Firing) + Send + 'static>(task: F) -> Task {
-        Task(Closure::each(Each(task)))
+    pub(super) fn once<F: FnOnce(Firing) + Send + 'static>(closure: F) -> Task {
+        Task::new(closure, const { &Of::<F>::methods(Of::<F>::run_once, Kind::Consumed) })
+    }
+
+    /// Makes a task of a closure that runs at every firing.
+    #[inline]
+    pub(super) fn each<F: FnMut(Firing) + Send + 'static>(closure: F) -> Task {
+        Task::new(closure, const { &Of::<F>::methods(Of::<F>::run_each, Kind::Lasting) })
     }
 
     /// Runs the closure, with the firing that `firing` makes. Does nothing if the closure
     /// runs at most once and has run.
-    pub(super) fn run(&mut self, firing: Make<'_, Firing>) {
-        self.0.run(firing);
+    pub(super) fn run(&mut self, firing: Make<'_>) {
+        let run = self.methods.run;
+        if self.methods.kind == Kind::Consumed {
+            // Empty before the call, which may panic.
+            self.methods = EMPTY;
+        }
+        // SAFETY: the words hold a closure of the type of these methods, or none if the
+        // methods are those of no closure. From now on, they hold none if it is consumed.
+        unsafe { run(&mut self.words, firing) };
     }
 
     /// Whether the closure has run and cannot run again. There is nothing left to drop.
     pub(super) fn is_consumed(&self) -> bool {
-        self.0.is_empty()
+        self.methods.kind == Kind::Empty
     }
 
-    /// Returns the closure given to [`Task::silent`], which has not run.
-    pub(super) fn into_silent<F: Send + 'static>(self) -> F {
-        self.0.into_inner::<Silent<F>>().expect(AS_MADE).0
-    }
-
-    /// Returns the closure given to [`Task::once`], which has not run.
-    pub(super) fn into_once<F: Send + 'static>(self) -> F {
-        self.0.into_inner::<Once<F>>().expect(AS_MADE).0
-    }
-
-    /// Returns the closure given to [`Task::each`].
-    pub(super) fn into_each<F: Send + 'static>(self) -> F {
-        self.0.into_inner::<Each<F>>().expect(AS_MADE).0
+    /// Returns the closure of type `F` that the task was made of, and that is not consumed.
+    pub(super) fn into_closure<F: Send + 'static>(self) -> F {
+        assert_eq!((self.methods.type_id)(), TypeId::of::<F>(), "it is what it was made of");
+        let mut task = ManuallyDrop::new(self);
+        // SAFETY: the type is the one that the words were made from, and `task` is not dropped.
+        unsafe { Of::<F>::take(&mut task.words) }
     }
 }
 
-const AS_MADE: &str = "it is what it was made of";
+impl Drop for Task {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(drop) = self.methods.drop {
+            // SAFETY: the words hold a closure of the type of these methods, and are not
+            // used again.
+            unsafe { drop(&mut self.words) };
+        }
+    }
+}
 
 debug!(it: [] Task => "Task" { consumed: it.is_consumed() });
 
