@@ -1,6 +1,6 @@
 //! Cancelling: one timer, many, those with a name, or all.
 
-use crate::engine::threads::{Doing, is_in_middle_of};
+use crate::engine::doing::{Doing, is_in_middle_of};
 use crate::engine::{Core, Engine, Held, ShardCell};
 use crate::id::TimerId;
 use crate::shard::names::NAMESAKES_PER_HOLD;

@@ -27,6 +27,21 @@ const SHORTEST_HOLD: Duration = Duration::from_micros(if IS_MODEL { 0 } else { 1
 pub(crate) const BATCHES_PER_RING: usize = if IS_MODEL { 2 } else { 32 };
 
 impl<T> Core<T> {
+    /// Serves due timers, sleeps, and repeats, until the engine is shut down.
+    pub(crate) fn run_ticker(&self) {
+        loop {
+            let now = self.tick.tick_at(self.serve_a_round());
+            // The timer that the ticker sleeps for is live when the sleep begins.
+            if self.next_due() > now {
+                self.confirm_next_due();
+            }
+            if !self.alarm.sleep(now, || self.next_due()) {
+                break;
+            }
+        }
+        observe::ticker_ended(self.subject());
+    }
+
     /// Returns the earliest `next` of all shards.
     pub(crate) fn next_due(&self) -> Tick {
         let next = self.shards.iter().map(ShardCell::next).min();

@@ -10,15 +10,18 @@ use crossbeam_utils::CachePadded;
 
 use crate::clock::{Alarm, Clock};
 use crate::engine::census::Census;
-use crate::engine::fairness::{A_FEW, UNTIL_AWAKE, step_aside};
-use crate::engine::threads::{self, Doing, InMiddle, known_number, thread_number};
+use crate::engine::doing::{self, Doing, InMiddle};
+use crate::engine::step_aside::{A_FEW, UNTIL_AWAKE, step_aside};
 use crate::engine::waiters::Waiters;
 use crate::engine::workers::Workers;
 use crate::id::{TimerId, WheelNumber};
 use crate::observe::Subject;
 use crate::rounding::TickLength;
 use crate::shard::{Shard, Signals};
-use crate::sync::{Arc, AtomicU64, AtomicUsize, Channel, Lock, LockGuard, Ordering, RandomKey};
+use crate::sync::{
+    Arc, AtomicU64, AtomicUsize, Channel, Lock, LockGuard, Ordering, RandomKey, known_number,
+    thread_number,
+};
 use crate::tick::Tick;
 use crate::wheel::Tag;
 
@@ -133,12 +136,12 @@ impl<T> Core<T> {
     /// it does already: it would run the next task inside the last one. No stack is thus
     /// deeper than the number of engines.
     pub(crate) fn enter_loop(&self) -> Option<InMiddle> {
-        (!self.is_in_loop()).then(|| threads::begin(Doing::Loop(self.first)))
+        (!self.is_in_loop()).then(|| doing::begin(Doing::Loop(self.first)))
     }
 
     /// Whether the calling thread drives this engine.
     pub(crate) fn is_in_loop(&self) -> bool {
-        threads::is_in_middle_of(|doing| doing == Doing::Loop(self.first))
+        doing::is_in_middle_of(|doing| doing == Doing::Loop(self.first))
     }
 
     pub(crate) fn queues(&self) -> usize {

@@ -4,25 +4,26 @@
 // In this order on the page of `Engine`.
 mod schedule;
 
+mod awaited;
 mod cancel;
 mod census;
+pub(crate) mod doing;
 pub(crate) mod expire;
-mod fairness;
 pub(crate) mod hub;
 pub(crate) mod shutdown;
+mod step_aside;
 mod take;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod tests;
-pub(crate) mod threads;
 mod waiters;
 mod walks;
 pub(crate) mod workers;
 
 pub use schedule::Unstarted;
 
+pub(crate) use awaited::{Registered, Seen};
 pub(crate) use census::WorkerState;
 pub(crate) use hub::{Bell, Core, ShardCell, SharedCore, Sink};
-pub(crate) use schedule::{Registered, Seen};
 pub(crate) use take::TAKES_PER_HOLD;
 
 // Not the `Arc` of `crate::sync`: that of a model has no weak references.

@@ -101,10 +101,9 @@ impl<T> Engine<T> {
             for (queued, ready) in snapshot.queued.iter_mut().zip(queues) {
                 *queued += ready.len();
             }
-            snapshot.held += shard.work.held;
-            if let Some(measured) = shard.work.measured() {
-                let at_start = &measured.lateness_at_start;
-                snapshot.lateness_at_start.add(at_start);
+            snapshot.held += shard.held;
+            if let Some(measured) = &shard.measured {
+                snapshot.lateness_at_start.add(&measured.lateness_at_start);
                 snapshot.durations.add(&measured.durations);
             }
             snapshot.ledger.add(&shard.ledger());

@@ -133,7 +133,7 @@ impl<T> Shard<T> {
             // The timer may have been disarmed, which an expired one is not.
             self.wheel.set_deadline(at, self.wheel.deadline_of(at));
             self.make_ready(at);
-            self.wake_driver();
+            self.signal().wake_driver = true;
             return None;
         }
         self.close_entry(at, key)
@@ -149,10 +149,7 @@ impl<T> Shard<T> {
         if record.timer.reported {
             record.run_on_end = false;
             let task = record.payload.take_if(|_| record.timer.task);
-            let reports = self.ready.len() - 1;
-            self.put_on(reports, at);
-            self.to_report -= 1;
-            self.signal_if_settled();
+            self.report(at);
             return task;
         }
         let payload = record.payload.take();

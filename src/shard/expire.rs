@@ -74,17 +74,10 @@ impl<T> Shard<T> {
         self.put_on(queue, at);
     }
 
-    /// Has the caller's loop come for a task that became ready although no timer came due.
-    pub(crate) fn wake_driver(&mut self) {
-        self.signals.wake_driver = true;
-        self.signalled = true;
-    }
-
     #[inline]
     pub(crate) fn put_on(&mut self, queue: usize, at: EntryIndex) {
         if self.ready[queue].append(&mut self.wheel, at) {
-            self.signals.ring(queue);
-            self.signalled = true;
+            self.signal().ring(queue);
         }
     }
 }

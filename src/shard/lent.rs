@@ -169,10 +169,10 @@ impl<T> Shard<T> {
 
     /// Records that a lent firing has come back at `now`.
     pub(super) fn note_return(&mut self, taken: Option<Time>, now: Time) {
-        self.work.held -= 1;
+        self.held -= 1;
         if let Some(taken) = taken {
             let nanos = now.since_nanos(taken);
-            self.work.measure().durations.record_nanos(nanos);
+            self.measured.get_or_insert_default().durations.record_nanos(nanos);
         }
     }
 
@@ -190,7 +190,7 @@ impl<T> Shard<T> {
             self.wheel.set_deadline(at, deadline);
             self.make_ready(at);
             if self.is_driven {
-                self.wake_driver();
+                self.signal().wake_driver = true;
             }
         } else {
             // A deadline that the holder has set waits for the ticker even if it

@@ -48,13 +48,13 @@ mod lent;
 pub(crate) mod names;
 mod ready;
 pub(crate) mod record;
+mod report;
 mod shutdown;
 mod take;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 pub(crate) mod walk;
 
-pub(crate) use ready::Signals;
 pub(crate) use take::{Claimed, Delivery, Outcome};
 
 use core::time::Duration;
@@ -66,9 +66,9 @@ use crate::id::{TimerId, WheelNumber};
 use crate::rounding::TickLength;
 use crate::shard::body::Body;
 use crate::shard::credit::Credit;
-use crate::shard::ready::{Ready, Work};
+use crate::shard::ready::Ready;
 use crate::shard::record::{State, TimerRecord};
-use crate::stats::{Histogram, Ledger, RefusedTimers};
+use crate::stats::{Histogram, Ledger, Measured, RefusedTimers};
 use crate::sync::IS_MODEL;
 use crate::tick::Tick;
 use crate::timeline::{Time, When};
@@ -95,7 +95,10 @@ pub(crate) struct Shard<T> {
     pub(crate) ledger: Ledger,
     pub(crate) refused: RefusedTimers,
     pub(crate) lateness: Histogram,
-    pub(crate) work: Work,
+    /// The number of lent firings.
+    pub(crate) held: usize,
+    /// `None` until a take is measured.
+    pub(crate) measured: Option<Box<Measured>>,
     pub(crate) credit: Credit,
     pub(crate) tick: TickLength,
     pub(crate) phase: Phase,
@@ -125,6 +128,37 @@ pub(crate) enum Phase {
     /// Accepts no new timers, but fires those that it has.
     Draining,
     Closed,
+}
+
+/// What a call leaves to be done after the lock of the shard is released.
+#[derive(Default)]
+pub(crate) struct Signals {
+    /// A queue whose bell is to be rung. There is rarely more than one, so the ticker
+    /// rarely allocates; an allocation could make it wait for another thread.
+    bell: Option<usize>,
+    more_bells: Vec<usize>,
+    /// Whether a task became ready although no timer came due. A loop that runs tasks
+    /// itself must be woken for it.
+    pub(crate) wake_driver: bool,
+    /// Whether this shard will make no further report.
+    pub(crate) settled: bool,
+    /// Whether the last timer that a drain waited for is gone.
+    pub(crate) drained: bool,
+}
+
+impl Signals {
+    #[cold]
+    pub(super) fn ring(&mut self, queue: usize) {
+        match self.bell {
+            None => self.bell = Some(queue),
+            Some(_) => self.more_bells.push(queue),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn bells(&self) -> impl Iterator<Item = usize> {
+        self.bell.into_iter().chain(self.more_bells.iter().copied())
+    }
 }
 
 /// When a timer is due.
@@ -157,7 +191,8 @@ impl<T> Shard<T> {
             ledger: Ledger::default(),
             refused: RefusedTimers::default(),
             lateness: Histogram::default(),
-            work: Work::default(),
+            held: 0,
+            measured: None,
             credit,
             tick,
             phase: Phase::Open,
@@ -343,6 +378,12 @@ impl<T> Shard<T> {
         std::mem::replace(&mut self.earliest_new, Tick::MAX)
     }
 
+    /// Returns the signals, to add one.
+    fn signal(&mut self) -> &mut Signals {
+        self.signalled = true;
+        &mut self.signals
+    }
+
     #[inline]
     pub(crate) fn has_signals(&self) -> bool {
         self.signalled
@@ -434,6 +475,12 @@ impl<T> Shard<T> {
         self.is_live(at).then(|| self.wheel.deadline_of(at))
     }
 
+    /// Returns the tick at which a timer is due next, or was due last.
+    pub(super) fn due_tick_of(&self, at: EntryIndex) -> Tick {
+        let next = self.record_of(at).and_then(|key| self.records[key].next());
+        next.unwrap_or_else(|| self.wheel.deadline_of(at))
+    }
+
     /// Returns the ledger. Counts live timers by entries, not by endings; otherwise the
     /// balance would prove nothing.
     pub(crate) fn ledger(&self) -> Ledger {
@@ -449,6 +496,19 @@ impl<T> Shard<T> {
         let before = std::mem::replace(&mut self.records[key].state, state);
         self.not_live += usize::from(before.is_live());
         self.not_live -= usize::from(state.is_live());
+    }
+
+    #[inline]
+    pub(crate) fn is_draining(&self) -> bool {
+        self.phase == Phase::Draining
+    }
+
+    /// Notes that a timer is about to end, to be taken, or to be moved.
+    #[inline]
+    pub(crate) fn note_leave(&mut self, at: EntryIndex) {
+        if self.is_draining() {
+            self.signal_leave(at);
+        }
     }
 
     /// Removes a waiting timer from its list.

@@ -10,6 +10,8 @@
 
 use std::collections::VecDeque;
 use std::iter::from_fn;
+// Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
+use std::sync::Arc;
 
 use crate::id::TimerId;
 use crate::shard::Shard;
@@ -34,6 +36,10 @@ pub(crate) struct Namesakes<'a> {
 }
 
 impl<T> Shard<T> {
+    pub(super) fn name_of(&self, at: EntryIndex) -> Option<&Arc<str>> {
+        self.records[self.record_of(at)?].timer.name.as_ref()
+    }
+
     /// Returns the timers that have this name now.
     pub(crate) fn namesakes<'a>(&self, name: &'a str, hash: u64) -> Namesakes<'a> {
         Namesakes { name, hash, next: 0, end: self.wheel.youngest.sequence() + 1 }

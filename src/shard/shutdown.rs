@@ -5,10 +5,6 @@
 //! A drain walks through the shard, and stops at each timer that it waits for until that one
 //! has left. No timer is accepted meanwhile, so behind the walk there is none, unless one was
 //! moved: the drain then walks once more.
-//!
-//! A shard counts the reported timers that it has accepted and that have no report yet:
-//! live timers, those with a lent firing, and those whose task has yet to run once more.
-//! A closed shard accepts no timers. At a count of zero, it is *settled*.
 
 use crate::shard::record::State;
 use crate::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER, Phase, Shard};
@@ -51,26 +47,13 @@ impl<T> Shard<T> {
         }
     }
 
-    #[inline]
-    pub(crate) fn is_draining(&self) -> bool {
-        self.phase == Phase::Draining
-    }
-
-    /// Notes that a timer is about to end, to be taken, or to be moved.
-    #[inline]
-    pub(crate) fn note_leave(&mut self, at: EntryIndex) {
-        if self.is_draining() {
-            self.signal_leave(at);
-        }
-    }
-
     #[cold]
-    fn signal_leave(&mut self, at: EntryIndex) {
+    pub(super) fn signal_leave(&mut self, at: EntryIndex) {
         let before = self.awaited.len();
         self.awaited.retain(|&awaited| awaited != at);
-        let was_awaited = self.awaited.len() < before;
-        self.signals.drained |= was_awaited;
-        self.signalled |= was_awaited;
+        if self.awaited.len() < before {
+            self.signal().drained = true;
+        }
     }
 
     /// Whether a drain that waits for timers due by `last` waits for this one.
@@ -120,27 +103,6 @@ impl<T> Shard<T> {
             None => Some(self.close_plain(at)),
         };
         Some(closed)
-    }
-
-    /// Returns the report on a timer that ends, without its payload.
-    pub(super) fn closed(&self, at: EntryIndex, reason: CloseReason, tick: Tick) -> Closed<T> {
-        let key = self.record_of(at);
-        Closed {
-            id: self.wheel.id(at),
-            name: self.name_of(at).cloned(),
-            queue: self.queue_of(at),
-            tick,
-            deadline: self.tick.start_of(self.due_tick_of(at)),
-            firings: key.map_or(0, |key| self.records[key].firings),
-            reason,
-            payload: None,
-        }
-    }
-
-    /// Returns the tick at which a timer is due next, or was due last.
-    pub(super) fn due_tick_of(&self, at: EntryIndex) -> Tick {
-        let next = self.record_of(at).and_then(|key| self.records[key].next());
-        next.unwrap_or_else(|| self.wheel.deadline_of(at))
     }
 
     /// Ends a plain timer. Does not unlink one that is waiting for its deadline, because
@@ -193,14 +155,5 @@ impl<T> Shard<T> {
             _ => return None,
         }
         Some(None)
-    }
-
-    /// Signals that the shard is settled. This happens only once, because a closed shard
-    /// accepts no timers.
-    pub(super) fn signal_if_settled(&mut self) {
-        if self.phase == Phase::Closed && self.to_report == 0 {
-            self.signals.settled = true;
-            self.signalled = true;
-        }
     }
 }

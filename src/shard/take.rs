@@ -1,5 +1,4 @@
-//! Taking expired timers: the firing that a worker gets, and what it is lent. Reading
-//! reports.
+//! Taking expired timers: the firing that a worker gets, and what it is lent.
 
 // Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use crate::shard::ready::AHEAD;
 use crate::shard::record::{State, TimerRecord};
 use crate::tick::Tick;
 use crate::timeline::Time;
-use crate::timer::{CloseReason, Closed, Timer};
+use crate::timer::{CloseReason, Timer};
 use crate::wheel::{EntryIndex, Tag};
 
 /// One firing of a timer, as a worker takes it.
@@ -199,7 +198,7 @@ impl<T> Shard<T> {
         };
         let payload = record.payload.take();
         if lent {
-            self.work.held += 1;
+            self.held += 1;
             self.wheel.entries.set_apart(at);
             if ended.is_none() {
                 self.enter(key, State::LENT);
@@ -216,31 +215,15 @@ impl<T> Shard<T> {
     fn note_start(&mut self, due: Tick, now: Option<Time>) {
         if let Some(now) = now {
             let late = now.since_nanos(self.tick.start_of(due));
-            self.work.measure().lateness_at_start.record_nanos(late);
+            self.measured.get_or_insert_default().lateness_at_start.record_nanos(late);
         }
-    }
-
-    /// Takes the first unread report.
-    pub(crate) fn claim_report(&mut self) -> Option<Closed<T>> {
-        let reports = self.ready.len() - 1;
-        let at = self.ready[reports].first_to_take(&self.wheel)?;
-        self.ready[reports].unlink(&mut self.wheel, at);
-        let key = self.record_of(at)?;
-        let State::Ended { reason, tick } = self.records[key].state else {
-            unreachable!("only ended timers are reported");
-        };
-        let mut closed = self.closed(at, reason, tick);
-        closed.payload = self.records[key].payload.take();
-        self.forget(at, key);
-        Some(closed)
     }
 
     /// Takes a ready task or an unread report, which no thread will request from now on, and
     /// returns its payload.
     pub(crate) fn take_leftover(&mut self) -> Option<Option<T>> {
-        let reports = self.ready.len() - 1;
         let mut task = None;
-        (0..reports).any(|queue| {
+        (0..self.reports()).any(|queue| {
             self.claim(queue, None, |it| task = Some(it));
             task.is_some()
         });
@@ -266,7 +249,7 @@ impl<T> Shard<T> {
         let body = std::mem::replace(self.wheel.entries.payload_mut(at), Body::lent(now));
         self.wheel.set_tag(at, self.tag(at).lent());
         self.wheel.entries.set_apart(at);
-        self.work.held += 1;
+        self.held += 1;
         self.note_start(firing.tick, now);
         // SAFETY: the tag said that the body is a payload.
         let payload = unsafe { body.into_payload() };

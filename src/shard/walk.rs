@@ -2,8 +2,6 @@
 
 use core::ops::Range;
 use std::collections::VecDeque;
-// Not the `Arc` of `crate::sync`, because no thread waits for another through a name.
-use std::sync::Arc;
 
 use slab::Slab;
 
@@ -100,10 +98,6 @@ impl<T> Shard<T> {
         }
     }
 
-    pub(super) fn name_of(&self, at: EntryIndex) -> Option<&Arc<str>> {
-        self.records[self.record_of(at)?].timer.name.as_ref()
-    }
-
     pub(crate) fn earliest_by_slots(&self) -> Result<Option<Tick>, OverBudget> {
         match self.phase {
             Phase::Closed => Err(OverBudget),
@@ -137,8 +131,7 @@ impl<T> Shard<T> {
 impl<T> Shard<T> {
     /// Returns everything but the counts of slots and the next wake-up.
     pub(crate) fn inspect(&self) -> InspectedShard {
-        // The last list is that of the reports.
-        let queues = &self.ready[..self.ready.len() - 1];
+        let queues = &self.ready[..self.reports()];
         InspectedShard {
             ledger: self.ledger(),
             queued: queues.iter().map(|ready| ready.len()).collect(),

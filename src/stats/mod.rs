@@ -217,3 +217,10 @@ pub struct LiveTimer {
     /// The timer's queue.
     pub queue: usize,
 }
+
+/// Times of takes, for a shard that measures them.
+#[derive(Default)]
+pub(crate) struct Measured {
+    pub(crate) lateness_at_start: Histogram,
+    pub(crate) durations: Histogram,
+}

@@ -9,9 +9,11 @@
 mod channel;
 mod lock;
 mod primitives;
+mod thread_number;
 
 pub use channel::{Channel, Place, Wait};
 #[cfg(any(loom, shuttle))]
 pub use lock::{CondvarParker, RawLock};
 pub(crate) use lock::{Lock, LockGuard};
 pub(crate) use primitives::*;
+pub(crate) use thread_number::{known_number, thread_number};

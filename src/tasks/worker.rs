@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::drive::Driver;
 use crate::engine::Engine;
-use crate::engine::threads::{self, Doing};
+use crate::engine::doing::{self, Doing};
 use crate::engine::workers::{AtWork, Workers};
 use crate::id::TimerId;
 use crate::queue::{Queue, RecvError};
@@ -100,7 +100,7 @@ fn run(queue: &Queue<Task>, claimed: Claimed<Task>) -> Option<TimerId> {
     let core = queue.core();
     let Claimed { firing, payload: mut task } = claimed;
     let (id, lent, name) = (firing.id, firing.lent, firing.name.as_deref().map(|name| &**name));
-    let _running = threads::begin(Doing::Task(id));
+    let _running = doing::begin(Doing::Task(id));
     let mut make = || Firing::of(&firing, core);
     let ran = catch_unwind(AssertUnwindSafe(|| task.run(&mut make)));
     if lent && ran.is_ok() && task.is_consumed() {

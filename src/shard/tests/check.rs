@@ -18,7 +18,7 @@ impl Search {
             shard.wheel.assert_consistent_beside(elsewhere);
         }
         assert!(shard.ledger().is_balanced());
-        assert_eq!(shard.work.held, self.held.len());
+        assert_eq!(shard.held, self.held.len());
         let has_payload = |at: EntryIndex| match shard.record_of(at) {
             Some(key) => shard.records[key].payload.is_some(),
             None => shard.tag(at).has_payload(),

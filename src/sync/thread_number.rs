@@ -1,19 +1,14 @@
-//! What a thread knows of itself: its number, and what it is in the middle of.
+//! The number of a thread, which says which shard is the thread's (`Core::hold_own`): always
+//! the same one, shared with as few other threads as possible.
 //!
-//! The number says which shard is the thread's (`Core::hold_own`). That is always the same one,
-//! shared with as few other threads as possible.
 //! Threads get numbers in the order of their first call. A thread that ends leaves its
-//! number to a new one; otherwise short-lived threads would crowd into one shard.
+//! number to a new one; otherwise short-lived threads would crowd into one shard. In a model,
+//! no number is given back.
 
 #[cfg(any(loom, shuttle))]
 pub(crate) use model::{known_number, thread_number};
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use real::{known_number, thread_number};
-
-use std::cell::RefCell;
-
-use crate::id::{TimerId, WheelNumber};
-use crate::sync::thread_local;
 
 #[cfg(not(any(loom, shuttle)))]
 mod real {
@@ -105,7 +100,7 @@ mod real {
 
 #[cfg(any(loom, shuttle))]
 mod model {
-    use crate::sync::{AtomicUsize, Ordering, lazy_static, thread_local};
+    use crate::sync::primitives::{AtomicUsize, Ordering, lazy_static, thread_local};
 
     lazy_static! {
         static ref NEXT: AtomicUsize = AtomicUsize::new(0);
@@ -122,49 +117,4 @@ mod model {
     pub(crate) fn known_number() -> usize {
         thread_number()
     }
-}
-
-/// What a thread is in the middle of.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Doing {
-    /// A task of this timer. The thread can't wait for its end.
-    Task(TimerId),
-    /// Serving the due timers of the engine whose first wheel has this number.
-    Loop(WheelNumber),
-}
-
-thread_local! {
-    /// The outermost first: a task may drive another engine, whose tasks then run inside it,
-    /// and so on.
-    // Loom's macro does not know `const`.
-    #[allow(clippy::missing_const_for_thread_local)]
-    static DOING: RefCell<Vec<Doing>> = RefCell::new(Vec::new());
-}
-
-/// Notes what the calling thread does, until the guard is dropped.
-#[inline]
-pub(crate) fn begin(doing: Doing) -> InMiddle {
-    with(|all| all.push(doing));
-    InMiddle(())
-}
-
-/// Whether the calling thread does something for which `is_it`.
-pub(crate) fn is_in_middle_of(is_it: impl Fn(Doing) -> bool) -> bool {
-    with(|all| all.iter().any(|&doing| is_it(doing))).unwrap_or(false)
-}
-
-#[must_use = "the thread counts as being in the middle of it until this is dropped"]
-pub(crate) struct InMiddle(());
-
-impl Drop for InMiddle {
-    #[inline]
-    fn drop(&mut self) {
-        with(Vec::pop);
-    }
-}
-
-/// Returns `None` if the thread is ending and its variables are gone.
-#[inline]
-fn with<R>(f: impl FnOnce(&mut Vec<Doing>) -> R) -> Option<R> {
-    DOING.try_with(|all| f(&mut all.borrow_mut())).ok()
 }
