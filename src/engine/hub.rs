@@ -19,10 +19,11 @@ use crate::observe::Subject;
 use crate::rounding::TickLength;
 use crate::shard::{Shard, Signals};
 use crate::sync::{
-    Arc, AtomicU64, AtomicUsize, Channel, Lock, LockGuard, Ordering, RandomKey, known_number,
-    thread_number,
+    Arc, AtomicU64, AtomicUsize, Channel, IS_MODEL, Lock, LockGuard, Ordering, RandomKey,
+    known_number, thread_number,
 };
 use crate::tick::Tick;
+use crate::timeline::Time;
 use crate::wheel::Tag;
 
 pub(crate) struct Core<T> {
@@ -74,6 +75,26 @@ pub(crate) type Doorbell = Channel<Bell>;
 #[derive(PartialEq, Eq, Debug)]
 #[must_use = "a bell that is lost is never rung again"]
 pub(crate) struct Bell(pub(crate) u32);
+
+/// The number of timers that a worker takes in one hold of a shard's lock, at most. A
+/// caller that schedules waits no longer for it than for the ticker.
+pub(crate) const TAKES_PER_HOLD: usize = if IS_MODEL { 2 } else { 32 };
+
+/// A bell that its worker has answered, and that is rung again if the shard has more, or if the
+/// worker panics: nothing else would ever lead to the shard.
+struct Answered<'a> {
+    doorbell: &'a Doorbell,
+    bell: Option<Bell>,
+}
+
+impl Drop for Answered<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(bell) = self.bell.take() {
+            self.doorbell.send(bell);
+        }
+    }
+}
 
 /// A shard locked by a thread that may link or end timers.
 pub(super) struct Held<'a, T> {
@@ -277,6 +298,54 @@ impl<T> Core<T> {
         if signals.drained {
             self.waiters.notify();
         }
+    }
+
+    /// Takes from one shard with `take`, which stores what it takes where that is to stay.
+    /// Returns whether the shard has more. If so, rings the caller's bell again; otherwise,
+    /// drops it.
+    #[inline]
+    pub(crate) fn take_from(
+        &self,
+        shard: usize,
+        queue: usize,
+        bell: Option<Bell>,
+        take: impl FnOnce(&mut Shard<T>),
+    ) -> bool {
+        let cell = &self.shards[shard];
+        let mut answered = Answered { doorbell: &self.doorbells[queue], bell };
+        // The ticker does not interrupt a visit for a worker: see `expire.rs`.
+        let shard = cell.shard.lock_low_priority();
+        let mut held = Held { cell, shard };
+        take(&mut held.shard);
+        let ready = &mut held.shard.ready[queue];
+        let more = ready.len() > 0;
+        if !more && answered.bell.take().is_some() {
+            ready.rung = false;
+        }
+        self.release(held);
+        more
+    }
+
+    /// Reads the clock if takes are measured.
+    #[inline]
+    pub(crate) fn time_of_take(&self) -> Option<Time> {
+        self.measures_work.then(|| self.clock.now())
+    }
+
+    /// Returns the number of expired timers of a queue that are waiting to be taken.
+    pub(crate) fn ready_len(&self, queue: usize) -> usize {
+        let len = |cell: &ShardCell<T>| cell.lock().ready[queue].len();
+        self.shards.iter().map(len).sum()
+    }
+
+    pub(crate) fn count_panic(&self) {
+        self.panics.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Lets threads go on that may wait for what a worker did when it panicked.
+    pub(crate) fn outlive_a_panic(&self) {
+        self.count_panic();
+        self.waiters.notify();
     }
 }
 

@@ -10,9 +10,9 @@ mod census;
 pub(crate) mod doing;
 pub(crate) mod expire;
 pub(crate) mod hub;
+mod lent;
 pub(crate) mod shutdown;
 mod step_aside;
-mod take;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod tests;
 mod waiters;
@@ -23,8 +23,7 @@ pub use schedule::Unstarted;
 
 pub(crate) use awaited::{Registered, Seen};
 pub(crate) use census::WorkerState;
-pub(crate) use hub::{Bell, Core, ShardCell, SharedCore, Sink};
-pub(crate) use take::TAKES_PER_HOLD;
+pub(crate) use hub::{Bell, Core, ShardCell, SharedCore, Sink, TAKES_PER_HOLD};
 
 // Not the `Arc` of `crate::sync`: that of a model has no weak references.
 use std::sync::Arc as StdArc;

@@ -26,10 +26,6 @@ impl<T> Core<T> {
         ledger
     }
 
-    pub(crate) fn count_panic(&self) {
-        self.panics.fetch_add(1, Ordering::Relaxed);
-    }
-
     /// Calls `visit` with a shard until it returns true, each time in another hold of the
     /// shard's lock.
     pub(super) fn walk(&self, cell: &ShardCell<T>, mut visit: impl FnMut(&mut Shard<T>) -> bool) {

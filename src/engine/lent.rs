@@ -1,75 +1,12 @@
-//! Expired timers, which workers take, and firings, which workers return.
+//! Firings that workers have: their return, re-arming them, and whether they were cancelled.
 
-use crate::engine::hub::{Bell, Doorbell};
-use crate::engine::{Core, Held, ShardCell};
+use crate::engine::Core;
 use crate::id::TimerId;
-use crate::shard::{Claimed, Outcome, Shard};
-use crate::sync::IS_MODEL;
-use crate::timeline::{Time, When};
+use crate::shard::{Claimed, Outcome};
+use crate::timeline::When;
 use crate::timer::Refusal;
 
-/// The number of timers that a worker takes in one hold of a shard's lock, at most. A
-/// caller that schedules waits no longer for it than for the ticker.
-pub(crate) const TAKES_PER_HOLD: usize = if IS_MODEL { 2 } else { 32 };
-
-/// A bell that its worker has answered, and that is rung again if the worker panics:
-/// nothing else would ever lead to the shard.
-struct Answered<'a> {
-    doorbell: &'a Doorbell,
-    bell: Option<Bell>,
-}
-
-impl Drop for Answered<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        if let Some(bell) = self.bell.take() {
-            self.doorbell.send(bell);
-        }
-    }
-}
-
 impl<T> Core<T> {
-    /// Takes from one shard with `take`, which stores what it takes where that is to stay.
-    /// Returns whether the shard has more. If so, rings the caller's bell again; otherwise,
-    /// drops it.
-    #[inline]
-    pub(crate) fn take_from(
-        &self,
-        shard: usize,
-        queue: usize,
-        bell: Option<Bell>,
-        take: impl FnOnce(&mut Shard<T>),
-    ) -> bool {
-        let cell = &self.shards[shard];
-        let mut answered = Answered { doorbell: &self.doorbells[queue], bell };
-        // The ticker does not interrupt a visit for a worker: see `expire.rs`.
-        let shard = cell.shard.lock_low_priority();
-        let mut held = Held { cell, shard };
-        take(&mut held.shard);
-        let ready = &mut held.shard.ready[queue];
-        let more = ready.len() > 0;
-        if answered.bell.is_some() && !more {
-            ready.rung = false;
-        }
-        self.release(held);
-        if let (Some(bell), true) = (answered.bell.take(), more) {
-            self.doorbells[queue].send(bell);
-        }
-        more
-    }
-
-    /// Reads the clock if takes are measured.
-    #[inline]
-    pub(crate) fn time_of_take(&self) -> Option<Time> {
-        self.measures_work.then(|| self.clock.now())
-    }
-
-    /// Lets threads go on that may wait for what a worker did when it panicked.
-    pub(crate) fn outlive_a_panic(&self) {
-        self.count_panic();
-        self.waiters.notify();
-    }
-
     /// Takes back a firing that was lent. If the timer has ended, drops the payload
     /// outside the lock.
     pub(crate) fn return_firing(&self, id: TimerId, payload: Option<T>, outcome: Outcome) {
@@ -144,11 +81,5 @@ impl<T> Core<T> {
     pub(crate) fn is_cancelled(&self, id: TimerId, number: u64) -> bool {
         let cell = self.cell_of(id);
         cell.is_some_and(|cell| cell.lock().is_cancelled(id, number))
-    }
-
-    /// Returns the number of expired timers of a queue that are waiting to be taken.
-    pub(crate) fn ready_len(&self, queue: usize) -> usize {
-        let len = |cell: &ShardCell<T>| cell.lock().ready[queue].len();
-        self.shards.iter().map(len).sum()
     }
 }
