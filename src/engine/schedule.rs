@@ -141,14 +141,6 @@ impl<T> Engine<T> {
         };
         replaced.map_err(|(reason, payload)| Refused::new(reason, payload))
     }
-
-    /// Returns a live timer's next deadline, or the last one if the timer
-    /// is running or waiting to be taken. Returns `None` if it is not live.
-    #[must_use]
-    pub fn deadline(&self, id: TimerId) -> Option<Time> {
-        let tick = self.core.cell_of(id)?.lock().deadline(id)?;
-        Some(self.core.tick.start_of(tick))
-    }
 }
 
 impl<T> Core<T> {

@@ -1,5 +1,5 @@
-//! Walking through an engine's timers while other threads use it, in bounded holds of one
-//! shard's lock after the other: live timers, those of a name, the earliest deadline,
+//! Looking at an engine's timers while other threads use it, in bounded holds of one shard's
+//! lock after the other: one timer, all live ones, those of a name, the earliest deadline,
 //! inspection, and freeing memory. And counts over all shards.
 
 use core::time::Duration;
@@ -197,6 +197,14 @@ impl<T> Engine<T> {
             }
             false
         })
+    }
+
+    /// Returns a live timer's next deadline, or the last one if the timer
+    /// is running or waiting to be taken. Returns `None` if it is not live.
+    #[must_use]
+    pub fn deadline(&self, id: TimerId) -> Option<Time> {
+        let tick = self.core.cell_of(id)?.lock().deadline(id)?;
+        Some(self.core.tick.start_of(tick))
     }
 
     /// Returns the live timer with this id, or `None` if it has ended, has not started or
