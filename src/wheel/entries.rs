@@ -488,10 +488,13 @@ impl<T> Entries<T> {
         core::iter::successors(self.first_of(list), next)
     }
 
-    pub(super) fn append(&mut self, list: EntryIndex, at: EntryIndex) {
+    /// Appends an entry to a list, and returns what was the last one: the list itself, if it was
+    /// empty.
+    pub(super) fn append(&mut self, list: EntryIndex, at: EntryIndex) -> EntryIndex {
         let last = core::mem::replace(&mut self.links_mut(list).prev, at);
         *self.links_mut(at) = Links { next: list, prev: last };
         self.links_mut(last).next = at;
+        last
     }
 
     /// Takes an entry off its list. Returns the list if it's empty now.

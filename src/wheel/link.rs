@@ -28,12 +28,14 @@ impl<T> Wheel<T> {
         // What is seldom needed is in a call at the end, so that nothing is saved for it.
         if deadline.0 > self.slots.now {
             let list = self.slots.list_for(deadline.0);
-            if let Some((list, entry)) =
+            if let Some(((list, start), entry)) =
                 list.and_then(|list| Some((list, self.entries.pop_vacant()?)))
             {
                 let stamp = self.issue();
                 self.entries.fill(entry, deadline.0, stamp.with(tag), payload);
-                self.entries.append(list, entry);
+                if self.entries.append(list, entry) == list {
+                    self.slots.occupy(list, start);
+                }
                 let id = TimerId::new(self.number, stamp.sequence(), entry.index());
                 return (id, deadline);
             }
@@ -78,16 +80,18 @@ impl<T> Wheel<T> {
         if deadline <= self.now() && deadline < Tick::MAX {
             return self.link_overdue(entry);
         }
-        let list = self.list_for(deadline.0);
-        self.append_in_order(list, entry);
+        let (list, start) = self.list_for(deadline.0);
+        if self.append_in_order(list, entry) == list {
+            self.slots.occupy(list, start);
+        }
         deadline
     }
 
-    /// Returns the list for a deadline from now on, and counts it as occupied.
+    /// Returns the list for a deadline from now on, and the first tick of its slot.
     #[inline(always)]
-    fn list_for(&mut self, deadline: u64) -> EntryIndex {
+    fn list_for(&mut self, deadline: u64) -> (EntryIndex, u64) {
         match self.slots.list_for(deadline) {
-            Some(list) => list,
+            Some(found) => found,
             None => self.slots.list_by_division(deadline),
         }
     }
@@ -100,21 +104,27 @@ impl<T> Wheel<T> {
         if deadline == Tick::MAX {
             self.set_deadline(entry, deadline);
         }
-        let list = if deadline == self.now() { DUE } else { self.list_for(deadline.0) };
-        self.append_in_order(list, entry);
+        if deadline == self.now() {
+            self.append_in_order(DUE, entry);
+        } else {
+            let (list, start) = self.list_for(deadline.0);
+            // Even if it is occupied: whether it is cannot be predicted here.
+            self.slots.occupy(list, start);
+            self.append_in_order(list, entry);
+        }
     }
 
-    /// Appends an entry to a list. If that is the list of a tick and the entry is older than
-    /// the one before it, marks the list.
+    /// Appends an entry to a list, and returns what was the last one. If the list is that of a
+    /// tick and the entry is older than the one before it, marks the list.
     #[inline(always)]
-    fn append_in_order(&mut self, list: EntryIndex, entry: EntryIndex) {
-        let last = self.entries.links(list).prev;
-        self.entries.append(list, entry);
+    fn append_in_order(&mut self, list: EntryIndex, entry: EntryIndex) -> EntryIndex {
+        let last = self.entries.append(list, entry);
         if let Some(unsorted) = self.slots.unsorted.get_mut(list.index() as usize) {
             // Without a branch, which would be mispredicted half of the time.
             let before = if last == list { entry } else { last };
             *unsorted |= self.entries.get(entry).stamp < self.entries.get(before).stamp;
         }
+        last
     }
 
     /// Links an entry whose deadline has been reached. Overdue timers fire by deadline.

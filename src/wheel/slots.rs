@@ -137,10 +137,10 @@ impl Slots {
         self.words.len() as u32 * PER_WORD
     }
 
-    /// Returns the list for a deadline from now on, and counts it as occupied. Returns `None`
-    /// if [`Slots::list_by_division`] must find it.
+    /// Returns the list for a deadline from now on, and the first tick of its slot, for
+    /// [`Slots::occupy`]. Returns `None` if [`Slots::list_by_division`] must find them.
     #[inline(always)]
-    pub(super) fn list_for(&mut self, deadline: u64) -> Option<EntryIndex> {
+    pub(super) fn list_for(&self, deadline: u64) -> Option<(EntryIndex, u64)> {
         // The lowest bit changes no level, and shows the compiler that this is not zero.
         let highest_bit = ((self.now ^ deadline) | 1).ilog2();
         let row = &self.rows[highest_bit as usize % 64];
@@ -148,25 +148,28 @@ impl Slots {
             return None;
         }
         let list = row.first + ((deadline >> row.shift) as u32 & row.mask);
-        Some(self.occupy(EntryIndex::new(list), deadline, deadline & row.start))
+        Some((EntryIndex::new(list), deadline & row.start))
     }
 
-    /// Returns the list as above, for any size and any cap.
+    /// Returns the same, for any size and any cap.
     #[cold]
     #[inline(never)]
-    pub(super) fn list_by_division(&mut self, deadline: u64) -> EntryIndex {
+    pub(super) fn list_by_division(&mut self, deadline: u64) -> (EntryIndex, u64) {
         let level = self.geometry.level_of(self.now, deadline);
         let (first, geometry) = (EntryIndex::new(self.levels[level]), &self.geometry);
         if level == geometry.levels() {
             let others = if self.is_occupied(first) { self.beyond } else { u64::MAX };
             self.beyond = others.min(deadline);
-            return self.occupy(first, deadline, self.start_of(first, 0));
+            // An earlier deadline may bring its turn forward, even if it is occupied.
+            let start = self.start_of(first, 0);
+            self.occupy(first, start);
+            return (first, start);
         }
         let Word { part_bits, .. } = *self.word_of(first);
         let slot = geometry.slot(level, deadline) << part_bits;
         let inner = geometry.slot(level.saturating_sub(1), deadline) << part_bits;
         let list = first.nth((slot + inner / geometry.size()) as u32);
-        self.occupy(list, deadline, self.start_of(list, deadline))
+        (list, self.start_of(list, deadline))
     }
 
     /// Returns the lists of a slot.
@@ -190,16 +193,13 @@ impl Slots {
         self.word_of(list).occupied >> (list.index() % PER_WORD) & 1 == 1
     }
 
-    /// Notes that the list for a deadline has an entry, and when its slot has its turn.
+    /// Notes that a list has an entry, and when its slot has its turn.
     #[inline(always)]
-    fn occupy(&mut self, list: EntryIndex, deadline: u64, start: u64) -> EntryIndex {
-        if deadline <= self.next {
-            self.next = start;
-        }
+    pub(super) fn occupy(&mut self, list: EntryIndex, start: u64) {
+        self.next = self.next.min(start);
         let index = (list.index() / PER_WORD) as usize;
         self.words[index].occupied |= 1 << (list.index() % PER_WORD);
         self.summaries[index / 64 % SUMMARIES] |= 1 << (index % 64);
-        list
     }
 
     /// Notes that some lists of a word have become empty: a bit for each, from this one on. They
