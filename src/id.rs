@@ -2,7 +2,7 @@
 //! has held.
 
 pub(crate) mod by_hash;
-mod counter;
+mod wheel_count;
 
 use core::fmt;
 use core::num::NonZeroU64;
@@ -219,7 +219,7 @@ impl WheelNumber {
     /// first.
     pub(crate) fn reserve(count: usize) -> WheelNumber {
         let count = count as u64;
-        let next = counter::advance(|next| first_of(count, next) + count);
+        let next = wheel_count::advance(|next| first_of(count, next) + count);
         let first = next.map(|next| first_of(count, next));
         match first.filter(|&first| first < 1 << 43) {
             Some(first) => WheelNumber::from(first),

@@ -480,14 +480,14 @@ debug!(it: [E] Builder<E> => "Builder" {
 });
 
 /// The maximum number of shards, each of which may have many levels.
-pub(super) const MOST_SHARDS: usize = 1_024;
+const MOST_SHARDS: usize = 1_024;
 
 /// The maximum number of ready lists: each shard has one for each queue,
 /// and one for the reports.
-pub(super) const MOST_LISTS: usize = 1 << 20;
+const MOST_LISTS: usize = 1 << 20;
 
 /// The maximum number of worker threads of a task engine.
-pub(crate) const MOST_WORKERS: usize = 4_096;
+const MOST_WORKERS: usize = 4_096;
 
 /// The reason why an engine, or one of its workers, was not started.
 ///
@@ -517,26 +517,25 @@ pub enum StartError {
 
 /// What is wrong with each setting, in the words of its limits above.
 impl StartError {
-    pub(super) const NAME: StartError =
+    const NAME: StartError =
         StartError::Setting("name", "an engine's name must have characters, and no NUL among them");
-    pub(super) const TICK: StartError =
-        StartError::Setting("tick", "a tick must be longer than zero");
-    pub(super) const MAX_TIMERS: StartError = StartError::Setting(
+    const TICK: StartError = StartError::Setting("tick", "a tick must be longer than zero");
+    const MAX_TIMERS: StartError = StartError::Setting(
         "max_timers",
         "zero would refuse all timers, and `Timers` refuses none: raise it, or with `Timers` leave \
          it out",
     );
-    pub(super) const SHARDS: StartError = StartError::Setting(
+    const SHARDS: StartError = StartError::Setting(
         "shards",
         "an engine has at least one shard, and 1024 shards at most: ask for as many as threads \
          schedule at a time",
     );
-    pub(super) const QUEUES: StartError = StartError::Setting(
+    const QUEUES: StartError = StartError::Setting(
         "queues",
         "an engine has at least one queue, and queues and reports times shards may come to \
          1048576: ask for fewer of either",
     );
-    pub(crate) const WORKERS: StartError = StartError::Setting(
+    const WORKERS: StartError = StartError::Setting(
         "workers",
         "a task engine has at least one worker, and 4096 workers at most: ask for as many as \
          tasks run at a time",

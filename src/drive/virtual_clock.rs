@@ -133,10 +133,10 @@ struct Shared {
     first: AtomicUsize,
 }
 
-type Engines = StdArc<[StdArc<dyn Moved + Send + Sync>]>;
+type Engines = StdArc<[StdArc<dyn Follower + Send + Sync>]>;
 
 /// An engine, as a clock sees it.
-trait Moved {
+trait Follower {
     /// Serves what has become due, touching at most `budget` entries. Returns whether
     /// that sufficed.
     fn serve(&self, budget: &mut usize) -> bool;
@@ -155,7 +155,7 @@ trait Moved {
 
 struct Member<T>(Arc<SharedCore<T>>);
 
-impl<T> Moved for Member<T> {
+impl<T> Follower for Member<T> {
     fn serve(&self, budget: &mut usize) -> bool {
         self.0.run_due_at_moved_clock(budget)
     }
@@ -232,7 +232,7 @@ impl VirtualClock {
 
     /// Makes the clock move an engine that follows it. Forgets those that have ended.
     pub(crate) fn attach<T: Send + 'static>(&self, core: &Arc<SharedCore<T>>) {
-        let member: StdArc<dyn Moved + Send + Sync> = StdArc::new(Member(Arc::clone(core)));
+        let member: StdArc<dyn Follower + Send + Sync> = StdArc::new(Member(Arc::clone(core)));
         let mut engines = self.shared.engines.lock();
         let others = engines.iter().filter(|other| !other.has_ended());
         let following = others.cloned().chain([member]).collect();

@@ -149,7 +149,7 @@ impl<T> Engine<T> {
             // Reserved before the lock is taken, because growing may copy all payloads.
             answers.reserve(most);
             let now = || core.tick_now();
-            let is_complete = core.pass(cell, |shard| {
+            let is_complete = core.walk_once(cell, |shard| {
                 shard.cancel_namesakes(&mut namesakes, most, &mut left, now, &mut answers)
             });
             if is_complete {

@@ -20,8 +20,8 @@ struct Crew {
 struct QueueWorkers {
     present: usize,
     /// The number of workers that have ever come.
-    joined: usize,
-    /// The value that `joined` has to reach before the clock moves.
+    enrolled: usize,
+    /// The value that `enrolled` has to reach before the clock moves.
     expected: usize,
 }
 
@@ -48,10 +48,10 @@ impl Census {
 
     /// Adds a worker of `queue`, which is busy until it calls `set_idle`. Wakes no
     /// waiter, because `set_idle` will.
-    fn join(&self, queue: usize, thread: Option<ThreadId>) {
+    fn enrol(&self, queue: usize, thread: Option<ThreadId>) {
         self.0.with(|workers, _| {
             workers.queues[queue].present += 1;
-            workers.queues[queue].joined += 1;
+            workers.queues[queue].enrolled += 1;
             workers.begin(thread);
         });
     }
@@ -141,10 +141,10 @@ impl Crew {
 
     fn missing(&self) -> Option<String> {
         let mut queues = self.queues.iter().enumerate();
-        let (queue, staff) = queues.find(|(_, staff)| staff.joined < staff.expected)?;
-        let QueueWorkers { joined, expected, .. } = staff;
+        let (queue, staff) = queues.find(|(_, staff)| staff.enrolled < staff.expected)?;
+        let QueueWorkers { enrolled, expected, .. } = staff;
         Some(format!(
-            "queue {queue} has had {joined} of {expected} expected workers: start them, and let \
+            "queue {queue} has had {enrolled} of {expected} expected workers: start them, and let \
              each wait in `recv`"
         ))
     }
@@ -165,27 +165,27 @@ enum Standing {
 pub(crate) struct WorkerState(Cell<Standing>);
 
 impl WorkerState {
-    pub(crate) fn has_joined(&self) -> bool {
+    pub(crate) fn is_enrolled(&self) -> bool {
         !matches!(self.0.get(), Standing::Unknown)
     }
 
     /// Counts a worker of `queue`, unless it has already been counted. It is busy in
     /// `thread`, or in a thread that has not begun.
-    pub(crate) fn join(&self, census: &Census, queue: usize, thread: Option<ThreadId>) {
-        if !self.has_joined() {
-            census.join(queue, thread);
+    pub(crate) fn enrol(&self, census: &Census, queue: usize, thread: Option<ThreadId>) {
+        if !self.is_enrolled() {
+            census.enrol(queue, thread);
             self.0.set(Standing::Busy(thread));
         }
     }
 
     /// Counts the calling thread as a worker of `queue`.
-    pub(crate) fn join_here(&self, census: &Census, queue: usize) {
-        self.join(census, queue, Some(thread::current().id()));
+    pub(crate) fn enrol_here(&self, census: &Census, queue: usize) {
+        self.enrol(census, queue, Some(thread::current().id()));
     }
 
     /// Notes that the worker is about to wait.
     pub(crate) fn set_idle(&self, census: &Census, queue: usize) {
-        self.join_here(census, queue);
+        self.enrol_here(census, queue);
         if let Standing::Busy(thread) = self.0.replace(Standing::Waiting) {
             census.set_idle(thread);
         }
@@ -200,7 +200,7 @@ impl WorkerState {
 
     /// Notes that the handle no longer belongs to a worker.
     pub(crate) fn leave(&self, census: &Census, queue: usize) {
-        if self.has_joined() {
+        if self.is_enrolled() {
             self.set_idle(census, queue);
             census.leave(queue);
             self.0.set(Standing::Unknown);
@@ -216,9 +216,9 @@ mod tests {
         census.wait_until_staffed(Duration::ZERO, || false)
     }
 
-    fn missing(joined: usize, expected: usize) -> Result<(), String> {
+    fn missing(enrolled: usize, expected: usize) -> Result<(), String> {
         Err(format!(
-            "queue 1 has had {joined} of {expected} expected workers: start them, and let \
+            "queue 1 has had {enrolled} of {expected} expected workers: start them, and let \
              each wait in `recv`"
         ))
     }
@@ -229,17 +229,17 @@ mod tests {
         assert_eq!(wait(&census), Ok(()));
         census.expect(1, 2);
         assert_eq!(wait(&census), missing(0, 2));
-        census.join(0, None);
-        census.join(1, None);
+        census.enrol(0, None);
+        census.enrol(1, None);
         assert_eq!(wait(&census), missing(1, 2));
-        census.join(1, None);
+        census.enrol(1, None);
         assert_eq!(wait(&census), Ok(()));
     }
 
     #[test]
     fn a_worker_that_has_come_and_gone_is_not_missing() {
         let census = Census::new(2);
-        census.join(1, None);
+        census.enrol(1, None);
         census.set_idle(None);
         census.leave(1);
         census.expect(1, 1);
@@ -250,7 +250,7 @@ mod tests {
     fn all_queues_that_have_workers_must_be_empty() {
         let census = Census::new(3);
         for queue in [0, 1] {
-            census.join(queue, None);
+            census.enrol(queue, None);
             census.set_idle(None);
         }
         let is_idle_but_for = |full: usize| census.is_idle(|queue| queue != full);
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn a_worker_that_works_while_the_queues_are_visited_keeps_the_clock() {
         let census = Census::new(1);
-        census.join(0, None);
+        census.enrol(0, None);
         census.set_idle(None);
         assert!(census.is_idle(|_| true));
         // It may have filled a queue that had been visited.
@@ -289,8 +289,8 @@ mod tests {
     fn a_busy_worker_cannot_wait_for_itself() {
         let census = Census::new(1);
         let here = thread::current().id();
-        census.join(0, Some(here));
-        census.join(0, thread::spawn(|| thread::current().id()).join().ok());
+        census.enrol(0, Some(here));
+        census.enrol(0, thread::spawn(|| thread::current().id()).join().ok());
         assert_eq!(wait(&census), Err(WAITS_FOR_ITSELF.into()));
         census.set_idle(Some(here));
         assert_eq!(wait(&census), Ok(()));
@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn a_handle_may_have_gone_to_another_thread() {
         let (census, here) = (Census::new(1), thread::current().id());
-        census.join(0, Some(here));
+        census.enrol(0, Some(here));
         thread::scope(|scope| {
             scope.spawn(|| census.set_idle(Some(here)));
             assert_eq!(census.wait_until_staffed(Duration::MAX, || false), Ok(()));

@@ -201,7 +201,7 @@ impl<T> Core<T> {
                 back_since = self.sink.is_none().then(Instant::now);
             }
         }
-        let done = held.shard.wheel.has_settled(visit.tick, since);
+        let done = held.shard.wheel.has_passed(visit.tick, since);
         self.release(held);
         taken.drain(..).for_each(|payload| self.consume(payload));
         done

@@ -41,7 +41,7 @@ pub(crate) struct Core<T> {
     pub(super) waiters: Waiters,
     pub(crate) census: Census,
     /// The number of shards from which a report may still come; see `shard/shutdown.rs`.
-    pub(super) unsettled: AtomicUsize,
+    unsettled: AtomicUsize,
     pub(super) panics: AtomicU64,
     pub(crate) workers: Arc<Workers>,
     pub(crate) max_timers: Option<usize>,

@@ -189,7 +189,7 @@ impl<T> Core<T> {
         Ok(due)
     }
 
-    pub(crate) fn start(&self, id: TimerId) -> Result<TimerId, Refused<Timer<T>>> {
+    fn start(&self, id: TimerId) -> Result<TimerId, Refused<Timer<T>>> {
         let cell = self.cell_of(id).expect("an unstarted timer knows its engine");
         let due = |when| self.resolve(when).expect("an engine keeps its clock").0;
         let mut held = self.hold(cell);
@@ -203,7 +203,7 @@ impl<T> Core<T> {
         }
     }
 
-    pub(crate) fn dismiss(&self, id: TimerId) -> Option<T> {
+    fn dismiss(&self, id: TimerId) -> Option<T> {
         let mut held = self.hold(self.cell_of(id)?);
         let dismissed = held.shard.dismiss(id);
         self.release(held);

@@ -151,7 +151,7 @@ impl<T> Core<T> {
     /// Refuses new timers, and blocks until the one-shots that are due within `limit`
     /// have been taken. Gives up when the rest of the grace is needed for the shutdown.
     /// Returns whether all of these one-shots have been taken.
-    pub(crate) fn drain(&self, limit: Duration) -> bool {
+    fn drain(&self, limit: Duration) -> bool {
         let until = self.clock.now() + limit;
         // A drain does not wait for timers that are never due.
         let last = self.tick.tick_after(until);

@@ -29,11 +29,11 @@ impl<T> Core<T> {
     /// Calls `visit` with a shard until it returns true, each time in another hold of the
     /// shard's lock.
     pub(super) fn walk(&self, cell: &ShardCell<T>, mut visit: impl FnMut(&mut Shard<T>) -> bool) {
-        while !self.pass(cell, &mut visit) {}
+        while !self.walk_once(cell, &mut visit) {}
     }
 
     /// Does one hold of a walk. Returns whether that was the last one.
-    pub(super) fn pass(
+    pub(super) fn walk_once(
         &self,
         cell: &ShardCell<T>,
         visit: impl FnOnce(&mut Shard<T>) -> bool,
@@ -97,7 +97,7 @@ impl<T> Engine<T> {
             for (queued, ready) in snapshot.queued.iter_mut().zip(queues) {
                 *queued += ready.len();
             }
-            snapshot.held += shard.held;
+            snapshot.held += shard.lent;
             if let Some(measured) = &shard.measured {
                 snapshot.lateness_at_start.add(&measured.lateness_at_start);
                 snapshot.durations.add(&measured.durations);
@@ -191,7 +191,7 @@ impl<T> Engine<T> {
             let Some(cell) = cells.as_slice().first() else {
                 return true;
             };
-            if self.core.pass(cell, |shard| shard.find_live(&mut cursor, found)) {
+            if self.core.walk_once(cell, |shard| shard.find_live(&mut cursor, found)) {
                 cells.next();
                 cursor = Cursor::START;
             }
@@ -268,7 +268,7 @@ impl<T> Engine<T> {
         let cell = core.cell_of_name(hash);
         let mut namesakes = cell.lock().namesakes(name, hash);
         a_few_at_a_time(move |found| {
-            core.pass(cell, |shard| shard.find_namesakes(&mut namesakes, found))
+            core.walk_once(cell, |shard| shard.find_namesakes(&mut namesakes, found))
         })
     }
 }
@@ -392,7 +392,7 @@ mod tests {
         }
         let (mut cursor, mut found) = (Cursor::START, VecDeque::new());
         let cell = &engine.core.shards[0];
-        assert!(!engine.core.pass(cell, |shard| shard.find_live(&mut cursor, &mut found)));
+        assert!(!engine.core.walk_once(cell, |shard| shard.find_live(&mut cursor, &mut found)));
         assert!((1..=256).contains(&found.len()));
         assert_eq!(engine.live().count(), 2_000);
     }

@@ -215,7 +215,7 @@ impl<T, R> Queue<T, R> {
         }
         // A virtual clock checks the queue again after a take by a handle that is no worker's,
         // because the worker that it waits for may never come.
-        if self.is_counted() && !self.worker.has_joined() {
+        if self.is_counted() && !self.worker.is_enrolled() {
             self.core.census.notify();
         }
     }
@@ -281,7 +281,7 @@ impl<T, R> Queue<T, R> {
             C::claim(self, Lead::to(shard), &mut last);
             last.is_ok()
         });
-        if !is_left && self.worker.has_joined() {
+        if !is_left && self.worker.is_enrolled() {
             // A virtual clock does not wait for it, because it need not wait again.
             self.worker.set_idle(&self.core.census, self.index);
         }
@@ -331,7 +331,7 @@ impl<T, R: Received<T>> Queue<T, R> {
     /// [`RecvError::ShutDown`] if the engine was shut down.
     pub fn recv_timeout(&self, limit: Duration) -> Result<R, RecvError> {
         if self.is_counted() {
-            self.worker.join_here(&self.core.census, self.index);
+            self.worker.enrol_here(&self.core.census, self.index);
         }
         // Does not read the clock if an expired timer is there.
         self.try_recv().or_else(|_| self.receive(Wait::at_most(limit)))
@@ -529,9 +529,9 @@ impl<T> Queue<T> {
 
     /// Counts this handle as a worker that is busy until it waits, in a thread that has
     /// not begun.
-    pub(crate) fn join(&self) {
+    pub(crate) fn enrol(&self) {
         if self.is_counted() {
-            self.worker.join(&self.core.census, self.index, None);
+            self.worker.enrol(&self.core.census, self.index, None);
         }
     }
 

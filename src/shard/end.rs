@@ -43,7 +43,7 @@ impl<T> Shard<T> {
 
     #[inline]
     pub(super) fn cancel_at(&mut self, at: EntryIndex, now: impl FnOnce() -> Tick) -> Cancel<T> {
-        if let Some(key) = self.record_if_lent(at) {
+        if let Some(key) = self.record_to_mark(at) {
             return self.cancel_recorded(at, key, now);
         }
         self.unlink(at);
@@ -51,7 +51,7 @@ impl<T> Shard<T> {
     }
 
     #[inline]
-    pub(crate) fn cancel_recorded(
+    fn cancel_recorded(
         &mut self,
         at: EntryIndex,
         key: usize,

@@ -1,17 +1,34 @@
-//! A timer while a worker holds a firing of it: re-arming it, and whether it was
-//! cancelled.
+//! A timer while a worker holds a firing of it: re-arming it, whether it was cancelled, and the
+//! return of the firing.
 //!
 //! A firing is recognised by its number, which no two firings of a timer share. A firing
 //! whose task has returned is therefore not found, even if the next one has been taken.
 
 use crate::id::TimerId;
-use crate::shard::record::State;
-use crate::shard::take::{Outcome, Returned};
+use crate::shard::body::Body;
+use crate::shard::record::{State, TimerRecord};
 use crate::shard::{Due, Phase, Shard};
 use crate::tick::Tick;
 use crate::timeline::Time;
-use crate::timer::{CloseReason, Refusal};
-use crate::wheel::EntryIndex;
+use crate::timer::{CloseReason, Refusal, Timer};
+use crate::wheel::{EntryIndex, Tag};
+
+/// The way in which a lent firing came back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    Returned,
+    Panicked,
+    /// The worker kept the payload, which ends the timer.
+    Kept,
+}
+
+/// The work that the return of a firing leaves to be done outside the lock.
+pub(crate) struct Returned<T> {
+    /// The payload, if the timer has ended and no other thread gets it.
+    pub(crate) payload: Option<T>,
+    /// Whether a caller is waiting for this return.
+    pub(crate) awaited: bool,
+}
 
 impl<T> Shard<T> {
     /// Sets the next firing of a timer from within the current one. Calls `now` only after a
@@ -24,7 +41,7 @@ impl<T> Shard<T> {
         now: impl FnOnce() -> Tick,
     ) -> Result<(), Refusal> {
         let at = self.wheel.find_own(id).ok_or(Refusal::Gone)?;
-        let key = self.record_if_lent(at).ok_or(Refusal::Gone)?;
+        let key = self.record_to_mark(at).ok_or(Refusal::Gone)?;
         if !self.has_firing(key, number) {
             return Err(Refusal::Gone);
         }
@@ -169,7 +186,7 @@ impl<T> Shard<T> {
 
     /// Records that a lent firing has come back at `now`.
     pub(super) fn note_return(&mut self, taken: Option<Time>, now: Time) {
-        self.held -= 1;
+        self.lent -= 1;
         if let Some(taken) = taken {
             let nanos = now.since_nanos(taken);
             self.measured.get_or_insert_default().durations.record_nanos(nanos);
@@ -205,7 +222,7 @@ impl<T> Shard<T> {
     /// that a caller is waiting.
     pub(crate) fn await_return(&mut self, id: TimerId, to_be_told: bool) -> bool {
         let at = self.wheel.find_own(id);
-        let key = at.and_then(|at| self.record_if_lent(at));
+        let key = at.and_then(|at| self.record_to_mark(at));
         let Some(record) = key.map(|key| &mut self.records[key]) else {
             return false;
         };
@@ -216,5 +233,59 @@ impl<T> Shard<T> {
         };
         record.awaited |= is_held;
         is_held
+    }
+}
+
+// One-shot tasks without a record.
+//
+// While a worker runs such a task, its entry stays, without a payload and on no list,
+// and its tag says that it is lent. A call that has to note anything for the worker's
+// return gives the entry a record; from then on it is a recorded timer like any other.
+
+impl<T> Shard<T> {
+    /// Ends a lent task that has no record, at `now`.
+    fn end_task(
+        &mut self,
+        at: EntryIndex,
+        payload: Option<T>,
+        outcome: Outcome,
+        now: Time,
+    ) -> Returned<T> {
+        let taken = self.taken(at);
+        self.note_return(taken, now);
+        self.ledger.ended(match outcome {
+            Outcome::Panicked => CloseReason::Failed,
+            Outcome::Returned | Outcome::Kept => CloseReason::Completed,
+        });
+        self.credit.put();
+        // The body has no payload.
+        self.wheel.remove(at);
+        Returned { payload, awaited: false }
+    }
+
+    /// Returns the record of a timer. A task that was lent without a record gets one.
+    pub(super) fn record_to_mark(&mut self, at: EntryIndex) -> Option<usize> {
+        if self.tag(at).is_lent() { Some(self.record_lent(at)) } else { self.record_of(at) }
+    }
+
+    /// Returns when a worker took a lent task that has no record, if takes are measured.
+    fn taken(&self, at: EntryIndex) -> Option<Time> {
+        assert!(self.tag(at).is_lent(), "only what was lent comes back");
+        // SAFETY: the tag says that the body is the time of the take.
+        unsafe { self.wheel.entries.payload(at).as_taken() }
+    }
+
+    #[cold]
+    fn record_lent(&mut self, at: EntryIndex) -> usize {
+        // The firing, which its worker has, says for when it was requested.
+        let timer = Timer::at(Time::START, None).into_task(|none| none);
+        let mut record = TimerRecord::new(timer, Time::START, None);
+        record.deliver();
+        record.taken = self.taken(at);
+        record.state = State::LENT;
+        let key = self.records.insert(record);
+        *self.wheel.entries.payload_mut(at) = Body::record(key);
+        self.wheel.set_tag(at, Tag::recorded());
+        key
     }
 }

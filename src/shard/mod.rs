@@ -55,7 +55,8 @@ mod take;
 mod tests;
 pub(crate) mod walk;
 
-pub(crate) use take::{Claimed, Delivery, Outcome};
+pub(crate) use lent::Outcome;
+pub(crate) use take::{Claimed, Delivery};
 
 use core::time::Duration;
 
@@ -96,26 +97,26 @@ pub(crate) struct Shard<T> {
     pub(crate) refused: RefusedTimers,
     pub(crate) lateness: Histogram,
     /// The number of lent firings.
-    pub(crate) held: usize,
+    pub(crate) lent: usize,
     /// `None` until a take is measured.
     pub(crate) measured: Option<Box<Measured>>,
-    pub(crate) credit: Credit,
+    credit: Credit,
     pub(crate) tick: TickLength,
     pub(crate) phase: Phase,
     /// The number of reports that accepted timers still owe.
-    pub(crate) to_report: usize,
+    to_report: usize,
     /// The timers before which drains have stopped.
-    awaited: Vec<EntryIndex>,
+    stopped_at: Vec<EntryIndex>,
     /// The number of timers that were moved and for which a drain waits.
     pub(crate) moved: u64,
     /// The highest limit of a drain.
     drained_until: Tick,
-    pub(crate) signals: Signals,
+    signals: Signals,
     /// Whether `signals` is not empty. One check replaces several.
-    pub(crate) signalled: bool,
+    signalled: bool,
     /// The earliest tick for which a timer was linked since the last
     /// [`Shard::take_earliest_new`].
-    pub(crate) earliest_new: Tick,
+    earliest_new: Tick,
     /// Whether the caller's own loop drives the engine.
     pub(crate) is_driven: bool,
     /// Whether the caller's loop is woken for this shard even if no timer is due.
@@ -191,13 +192,13 @@ impl<T> Shard<T> {
             ledger: Ledger::default(),
             refused: RefusedTimers::default(),
             lateness: Histogram::default(),
-            held: 0,
+            lent: 0,
             measured: None,
             credit,
             tick,
             phase: Phase::Open,
             to_report: 0,
-            awaited: Vec::new(),
+            stopped_at: Vec::new(),
             moved: 0,
             drained_until: Tick(0),
             signals: Signals::default(),
@@ -312,7 +313,7 @@ impl<T> Shard<T> {
     /// Returns the deadline for which to link a timer: the coarsest level boundary within
     /// its tolerance, at which it shares a wake-up with other timers.
     #[inline]
-    pub(crate) fn within_tolerance(&self, due: Due, tolerance: Duration) -> Tick {
+    fn within_tolerance(&self, due: Due, tolerance: Duration) -> Tick {
         if tolerance.is_zero() {
             return due.deadline;
         }
@@ -353,7 +354,7 @@ impl<T> Shard<T> {
         reason
     }
 
-    pub(crate) fn accept(&mut self, reported: bool) {
+    fn accept(&mut self, reported: bool) {
         self.ledger.accepted += 1;
         self.to_report += usize::from(reported);
     }
@@ -431,7 +432,7 @@ impl<T> Shard<T> {
         self.note_linked(at);
         if self.is_draining() {
             // The drain may have passed the place to which the timer has moved.
-            self.moved += u64::from(self.is_awaited(at, self.drained_until));
+            self.moved += u64::from(self.delays_drain(at, self.drained_until));
         }
         Ok(())
     }
@@ -492,20 +493,20 @@ impl<T> Shard<T> {
     }
 
     /// Moves a timer to another state.
-    pub(crate) fn enter(&mut self, key: usize, state: State) {
+    fn enter(&mut self, key: usize, state: State) {
         let before = std::mem::replace(&mut self.records[key].state, state);
         self.not_live += usize::from(before.is_live());
         self.not_live -= usize::from(state.is_live());
     }
 
     #[inline]
-    pub(crate) fn is_draining(&self) -> bool {
+    fn is_draining(&self) -> bool {
         self.phase == Phase::Draining
     }
 
     /// Notes that a timer is about to end, to be taken, or to be moved.
     #[inline]
-    pub(crate) fn note_leave(&mut self, at: EntryIndex) {
+    fn note_leave(&mut self, at: EntryIndex) {
         if self.is_draining() {
             self.signal_leave(at);
         }
@@ -513,7 +514,7 @@ impl<T> Shard<T> {
 
     /// Removes a waiting timer from its list.
     #[inline(always)]
-    pub(crate) fn unlink(&mut self, at: EntryIndex) {
+    fn unlink(&mut self, at: EntryIndex) {
         self.note_leave(at);
         let tag = self.tag(at);
         if !tag.is_ready() {
@@ -525,21 +526,21 @@ impl<T> Shard<T> {
     }
 
     #[inline]
-    pub(crate) fn record_of(&self, at: EntryIndex) -> Option<usize> {
+    fn record_of(&self, at: EntryIndex) -> Option<usize> {
         self.tag(at).has_record().then(|| {
             // SAFETY: the tag says that the body is a record's index.
             unsafe { self.wheel.entries.payload(at).as_record() }
         })
     }
 
-    pub(crate) fn queue_of(&self, at: EntryIndex) -> usize {
+    fn queue_of(&self, at: EntryIndex) -> usize {
         match self.record_of(at) {
             Some(key) => self.records[key].timer.queue,
             None => self.tag(at).queue(),
         }
     }
 
-    pub(crate) fn is_live(&self, at: EntryIndex) -> bool {
+    fn is_live(&self, at: EntryIndex) -> bool {
         self.record_of(at).is_none_or(|key| self.records[key].state.is_live())
     }
 
@@ -559,7 +560,7 @@ impl<T> Shard<T> {
     /// Frees the entry and the record of a timer that has ended, or was never started. It
     /// is not on any list, and its payload has been taken out.
     #[inline(always)]
-    pub(crate) fn forget(&mut self, at: EntryIndex, key: usize) {
+    fn forget(&mut self, at: EntryIndex, key: usize) {
         debug_assert!(self.records[key].payload.is_none());
         debug_assert!(!self.records[key].state.is_live());
         self.credit.put();
@@ -569,7 +570,7 @@ impl<T> Shard<T> {
     }
 
     #[inline]
-    pub(crate) fn tag(&self, at: EntryIndex) -> Tag {
+    fn tag(&self, at: EntryIndex) -> Tag {
         self.wheel.entries.get(at).stamp.tag()
     }
 }

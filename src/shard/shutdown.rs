@@ -37,9 +37,9 @@ impl<T> Shard<T> {
                 return self.wheel.is_at_end(*cursor);
             };
             budget = budget.saturating_sub(CELLS_PER_TIMER);
-            if self.is_draining() && self.is_awaited(at, last) {
-                if !self.awaited.contains(&at) {
-                    self.awaited.push(at);
+            if self.is_draining() && self.delays_drain(at, last) {
+                if !self.stopped_at.contains(&at) {
+                    self.stopped_at.push(at);
                 }
                 (*cursor, *stopped) = (before, true);
                 return true;
@@ -49,15 +49,15 @@ impl<T> Shard<T> {
 
     #[cold]
     pub(super) fn signal_leave(&mut self, at: EntryIndex) {
-        let before = self.awaited.len();
-        self.awaited.retain(|&awaited| awaited != at);
-        if self.awaited.len() < before {
+        let before = self.stopped_at.len();
+        self.stopped_at.retain(|&other| other != at);
+        if self.stopped_at.len() < before {
             self.signal().drained = true;
         }
     }
 
     /// Whether a drain that waits for timers due by `last` waits for this one.
-    pub(super) fn is_awaited(&self, at: EntryIndex, last: Tick) -> bool {
+    pub(super) fn delays_drain(&self, at: EntryIndex, last: Tick) -> bool {
         let waits = self.record_of(at).is_none_or(|key| {
             let record = &self.records[key];
             // A one-shot that was re-armed fires like a repeating timer, without a wait.
@@ -96,7 +96,7 @@ impl<T> Shard<T> {
     }
 
     pub(crate) fn close_one(&mut self, at: EntryIndex, now: Tick) -> Option<Closed<T>> {
-        let key = self.record_if_lent(at);
+        let key = self.record_to_mark(at);
         let mut closed = self.closed(at, CloseReason::ShutDown, now);
         closed.payload = match key {
             Some(key) => self.close_recorded(at, key, now)?,

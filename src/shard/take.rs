@@ -6,12 +6,13 @@ use std::sync::Arc;
 use crate::id::TimerId;
 use crate::shard::Shard;
 use crate::shard::body::Body;
+use crate::shard::lent::Outcome;
 use crate::shard::ready::AHEAD;
-use crate::shard::record::{State, TimerRecord};
+use crate::shard::record::State;
 use crate::tick::Tick;
 use crate::timeline::Time;
-use crate::timer::{CloseReason, Timer};
-use crate::wheel::{EntryIndex, Tag};
+use crate::timer::CloseReason;
+use crate::wheel::EntryIndex;
 
 /// One firing of a timer, as a worker takes it.
 #[derive(Clone)]
@@ -39,23 +40,6 @@ pub(crate) struct Delivery {
 pub(crate) struct Claimed<T> {
     pub(crate) firing: Delivery,
     pub(crate) payload: T,
-}
-
-/// The way in which a lent firing came back.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Outcome {
-    Returned,
-    Panicked,
-    /// The worker kept the payload, which ends the timer.
-    Kept,
-}
-
-/// The work that the return of a firing leaves to be done outside the lock.
-pub(crate) struct Returned<T> {
-    /// The payload, if the timer has ended and no other thread gets it.
-    pub(crate) payload: Option<T>,
-    /// Whether a caller is waiting for this return.
-    pub(crate) awaited: bool,
 }
 
 impl<T> Shard<T> {
@@ -148,7 +132,7 @@ impl<T> Shard<T> {
 
     /// Makes the firing of a timer without a record.
     #[inline(always)]
-    pub(super) fn plain_firing(&self, at: EntryIndex, lent: bool) -> Delivery {
+    fn plain_firing(&self, at: EntryIndex, lent: bool) -> Delivery {
         let tick = Tick(self.wheel.entries.get(at).deadline);
         let deadline = self.tick.start_of(tick);
         Delivery {
@@ -198,7 +182,7 @@ impl<T> Shard<T> {
         };
         let payload = record.payload.take();
         if lent {
-            self.held += 1;
+            self.lent += 1;
             self.wheel.entries.set_apart(at);
             if ended.is_none() {
                 self.enter(key, State::LENT);
@@ -207,6 +191,21 @@ impl<T> Shard<T> {
             self.end_recorded(at, key, CloseReason::Completed, tick);
         }
         give(Claimed { firing, payload: payload.expect("a waiting timer has its payload") });
+    }
+
+    /// Lends a task without a record that has left its ready list, at `now` if takes are
+    /// measured.
+    fn take_task(&mut self, at: EntryIndex, now: Option<Time>, give: impl FnOnce(Claimed<T>)) {
+        debug_assert!(self.tag(at).has_payload());
+        let firing = self.plain_firing(at, true);
+        let body = std::mem::replace(self.wheel.entries.payload_mut(at), Body::lent(now));
+        self.wheel.set_tag(at, self.tag(at).lent());
+        self.wheel.entries.set_apart(at);
+        self.lent += 1;
+        self.note_start(firing.tick, now);
+        // SAFETY: the tag said that the body is a payload.
+        let payload = unsafe { body.into_payload() };
+        give(Claimed { firing, payload });
     }
 
     /// Records how late a worker takes a timer that was due at `due`, if takes
@@ -232,73 +231,5 @@ impl<T> Shard<T> {
         };
         self.return_firing(task.firing.id, None, Outcome::Kept, Time::START);
         Some(Some(task.payload))
-    }
-}
-
-// One-shot tasks without a record: lending one to a worker, and its end.
-//
-// While a worker runs such a task, its entry stays, without a payload and on no list,
-// and its tag says that it is lent. A call that has to note anything for the worker's
-// return gives the entry a record; from then on it is a recorded timer like any other.
-
-impl<T> Shard<T> {
-    /// Lends a task that has left its ready list, at `now` if takes are measured.
-    fn take_task(&mut self, at: EntryIndex, now: Option<Time>, give: impl FnOnce(Claimed<T>)) {
-        debug_assert!(self.tag(at).has_payload());
-        let firing = self.plain_firing(at, true);
-        let body = std::mem::replace(self.wheel.entries.payload_mut(at), Body::lent(now));
-        self.wheel.set_tag(at, self.tag(at).lent());
-        self.wheel.entries.set_apart(at);
-        self.held += 1;
-        self.note_start(firing.tick, now);
-        // SAFETY: the tag said that the body is a payload.
-        let payload = unsafe { body.into_payload() };
-        give(Claimed { firing, payload });
-    }
-
-    /// Ends a lent task that has no record, at `now`.
-    pub(super) fn end_task(
-        &mut self,
-        at: EntryIndex,
-        payload: Option<T>,
-        outcome: Outcome,
-        now: Time,
-    ) -> Returned<T> {
-        let taken = self.taken(at);
-        self.note_return(taken, now);
-        self.ledger.ended(match outcome {
-            Outcome::Panicked => CloseReason::Failed,
-            Outcome::Returned | Outcome::Kept => CloseReason::Completed,
-        });
-        self.credit.put();
-        // The body has no payload.
-        self.wheel.remove(at);
-        Returned { payload, awaited: false }
-    }
-
-    /// Returns the record of a timer. A task that was lent without a record gets one.
-    pub(super) fn record_if_lent(&mut self, at: EntryIndex) -> Option<usize> {
-        if self.tag(at).is_lent() { Some(self.record_lent(at)) } else { self.record_of(at) }
-    }
-
-    /// Returns when a worker took a lent task that has no record, if takes are measured.
-    fn taken(&self, at: EntryIndex) -> Option<Time> {
-        assert!(self.tag(at).is_lent(), "only what was lent comes back");
-        // SAFETY: the tag says that the body is the time of the take.
-        unsafe { self.wheel.entries.payload(at).as_taken() }
-    }
-
-    #[cold]
-    fn record_lent(&mut self, at: EntryIndex) -> usize {
-        // The firing, which its worker has, says for when it was requested.
-        let timer = Timer::at(Time::START, None).into_task(|none| none);
-        let mut record = TimerRecord::new(timer, Time::START, None);
-        record.deliver();
-        record.taken = self.taken(at);
-        record.state = State::LENT;
-        let key = self.records.insert(record);
-        *self.wheel.entries.payload_mut(at) = Body::record(key);
-        self.wheel.set_tag(at, Tag::recorded());
-        key
     }
 }

@@ -21,7 +21,7 @@ use crate::{observe, sync};
 pub(super) fn start(engine: &Engine<Task>, number: usize) -> io::Result<ThreadId> {
     let workers = Arc::clone(&engine.core().workers);
     let queue = engine.queue(0);
-    queue.join();
+    queue.enrol();
     let work = move || {
         // Dropped after the queue, however the work ends.
         let at_work = AtWork(workers);

@@ -112,7 +112,7 @@ impl<H: Handle> Interval<H> {
     }
 
     /// Polls for the next tick. Returns `None` if the engine was shut down.
-    pub(super) fn poll_next_tick(&mut self, cx: &mut Context<'_>) -> Poll<Option<H::Moment>> {
+    fn poll_next_tick(&mut self, cx: &mut Context<'_>) -> Poll<Option<H::Moment>> {
         // It has passed without anyone waiting for it. Otherwise, registering it says
         // whether the engine was shut down. The end of time never passes: ticks beyond it
         // are all set to it, and would be ready for ever.

@@ -45,7 +45,7 @@ pub struct Timer<T> {
     /// Whether no other live timer may have the name.
     pub(crate) unique: bool,
     /// Whether the timer has a period, or a setting that needs one.
-    pub(crate) meant_to_repeat: bool,
+    meant_to_repeat: bool,
     /// Whether the payload is a task: the timer then ends when the task returns, not
     /// when it is taken.
     pub(crate) task: bool,

@@ -494,7 +494,7 @@ impl<T> Wheel<T> {
         (turn != Turn::NEVER).then_some(Tick(turn.start))
     }
 
-    /// Returns the number of passes that have begun, for [`Wheel::has_settled`].
+    /// Returns the number of passes that have begun, for [`Wheel::has_passed`].
     pub(crate) fn passes(&self) -> u64 {
         self.passes
     }
@@ -502,7 +502,7 @@ impl<T> Wheel<T> {
     /// Returns whether a pass to `to` or further has begun and ended since `passes` was read:
     /// all timers that were due at `to` then have fired. Timers that have become overdue since
     /// then may remain.
-    pub(crate) fn has_settled(&self, to: Tick, passes: u64) -> bool {
+    pub(crate) fn has_passed(&self, to: Tick, passes: u64) -> bool {
         self.ended.0 > passes && self.ended.1 >= to.0
     }
 }
@@ -600,7 +600,7 @@ mod tests {
         wheel.schedule_at(Tick(0), "late");
         let (passes, mut fired) = (wheel.passes(), Vec::new());
         let mut steps = 0;
-        while !wheel.has_settled(Tick(100), passes) {
+        while !wheel.has_passed(Tick(100), passes) {
             steps += 1;
             assert!(steps < 1_000, "it never does");
             if steps % 2 == 0 {
@@ -612,7 +612,7 @@ mod tests {
         }
         assert_eq!(fired, ["late", "due"]);
         let (now, later) = (wheel.passes(), Tick(101));
-        assert!(!wheel.has_settled(Tick(100), now) && !wheel.has_settled(later, passes));
+        assert!(!wheel.has_passed(Tick(100), now) && !wheel.has_passed(later, passes));
     }
 
     #[test]
@@ -627,9 +627,9 @@ mod tests {
                 Step::Done => break,
             }
             fired += 1;
-            assert!(!wheel.has_settled(Tick(100), passes), "{fired}");
+            assert!(!wheel.has_passed(Tick(100), passes), "{fired}");
         }
-        assert!(fired == 9 && wheel.has_settled(Tick(100), passes));
+        assert!(fired == 9 && wheel.has_passed(Tick(100), passes));
     }
 
     #[test]

@@ -28,7 +28,7 @@ fn a_hold_cancels_a_bounded_number_and_later_timers_live_on() {
     let (mut holds, mut by_id, mut later) = (0, 0, 0);
     loop {
         let before = cancelled.len();
-        let done = core.pass(&core.shards[0], |shard| {
+        let done = core.walk_once(&core.shards[0], |shard| {
             shard.cancel_some(&mut cursor, youngest, now, &mut cancelled)
         });
         assert!(cancelled.len() - before <= CANCELS_PER_HOLD);

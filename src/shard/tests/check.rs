@@ -18,7 +18,7 @@ impl Search {
             shard.wheel.assert_consistent_beside(elsewhere);
         }
         assert!(shard.ledger().is_balanced());
-        assert_eq!(shard.held, self.held.len());
+        assert_eq!(shard.lent, self.held.len());
         let has_payload = |at: EntryIndex| match shard.record_of(at) {
             Some(key) => shard.records[key].payload.is_some(),
             None => shard.tag(at).has_payload(),
@@ -38,8 +38,8 @@ impl Search {
             assert_eq!(ready.rung, self.bells[queue]);
         }
         if shard.phase == Phase::Draining {
-            let is_awaited = |&at: &EntryIndex| shard.is_awaited(at, shard.drained_until);
-            assert!(shard.awaited.iter().all(is_awaited), "a leave was not told");
+            let delays_drain = |&at: &EntryIndex| shard.delays_drain(at, shard.drained_until);
+            assert!(shard.stopped_at.iter().all(delays_drain), "a leave was not told");
         }
         assert!(self.settled <= 1);
     }

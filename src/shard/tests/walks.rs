@@ -93,7 +93,7 @@ impl Search {
             let all = shard.wheel.iter();
             let mut all = all.map(|(id, ..)| shard.wheel.find(id).expect("it is there"));
             if shard.moved == *moved {
-                assert!(!all.any(|at| shard.is_awaited(at, last)), "left behind");
+                assert!(!all.any(|at| shard.delays_drain(at, last)), "left behind");
             }
             self.drains.swap_remove(drain);
         }

@@ -22,7 +22,7 @@ pub(super) use CondvarParker as SystemParker;
 pub(super) use futex::FutexParker as SystemParker;
 
 /// The length of a sleep that no wake-up ends.
-pub(super) const LONGEST: Duration = Duration::from_millis(1);
+const LONGEST: Duration = Duration::from_millis(1);
 
 /// Puts waiters to sleep on a word of their lock.
 pub trait Parker: Default {
