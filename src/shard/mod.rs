@@ -2,7 +2,7 @@
 //! through.
 //!
 //! A plain timer is a one-shot without a record: its entry's [`Tag`] says
-//! whether it is linked into the wheel, ready, or a task that a worker runs (`take.rs`).
+//! whether it is linked into the wheel, ready, or a task that a worker runs (`lent.rs`).
 //! Any other timer has a [`TimerRecord`] with its [`State`]. Letters name the actors: a
 //! caller (c), the ticker (t), a worker (w).
 //!
