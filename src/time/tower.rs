@@ -81,23 +81,6 @@ impl<S> Timeout<S> {
     }
 }
 
-impl<S, H> Timeout<S, H> {
-    /// Returns the service.
-    pub const fn get_ref(&self) -> &S {
-        &self.service
-    }
-
-    /// Returns the service.
-    pub const fn get_mut(&mut self) -> &mut S {
-        &mut self.service
-    }
-
-    /// Returns the service without the limit.
-    pub fn into_inner(self) -> S {
-        self.service
-    }
-}
-
 impl<S: Service<R>, R, H: Handle + Clone> Service<R> for Timeout<S, H> {
     type Response = S::Response;
     type Error = TimeoutError<S::Error>;
