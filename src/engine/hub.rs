@@ -40,8 +40,8 @@ pub(crate) struct Core<T> {
     /// The threads that are waiting for a firing to return or for a drain to end.
     pub(super) waiters: Waiters,
     pub(crate) census: Census,
-    /// The number of shards from which a report may still come; see `shard/shutdown.rs`.
-    unsettled: AtomicUsize,
+    /// The number of shards from which a report may still come; see `shard/report.rs`.
+    reporting: AtomicUsize,
     pub(super) panics: AtomicU64,
     pub(crate) workers: Arc<Workers>,
     pub(crate) max_timers: Option<usize>,
@@ -133,7 +133,7 @@ impl<T> Core<T> {
             alarm,
             waiters: Waiters::new(()),
             census: Census::new(queues),
-            unsettled: AtomicUsize::new(shard_count),
+            reporting: AtomicUsize::new(shard_count),
             doorbells,
             clock,
             panics: AtomicU64::new(0),
@@ -290,7 +290,7 @@ impl<T> Core<T> {
 
     fn ring(&self, shard: usize, signals: &Signals) {
         signals.bells().for_each(|queue| self.doorbells[queue].send(Bell(shard as u32)));
-        if signals.settled && self.unsettled.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if signals.all_reported && self.reporting.fetch_sub(1, Ordering::AcqRel) == 1 {
             let reports = self.doorbell(self.queues());
             reports.close();
             reports.wake_receivers();

@@ -142,7 +142,7 @@ pub(crate) struct Signals {
     /// itself must be woken for it.
     pub(crate) wake_driver: bool,
     /// Whether this shard will make no further report.
-    pub(crate) settled: bool,
+    pub(crate) all_reported: bool,
     /// Whether the last timer that a drain waited for is gone.
     pub(crate) drained: bool,
 }

@@ -3,7 +3,7 @@
 //!
 //! A shard counts the reported timers that it has accepted and that have no report yet:
 //! live timers, those with a lent firing, and those whose task has yet to run once more.
-//! A closed shard accepts no timers. At a count of zero, it is *settled*.
+//! A closed shard accepts no timers. At a count of zero, it has reported all.
 
 use crate::shard::record::State;
 use crate::shard::{Phase, Shard};
@@ -36,7 +36,7 @@ impl<T> Shard<T> {
     pub(super) fn report(&mut self, at: EntryIndex) {
         self.put_on(self.reports(), at);
         self.to_report -= 1;
-        self.signal_if_settled();
+        self.signal_if_all_reported();
     }
 
     /// Takes the first unread report.
@@ -54,11 +54,11 @@ impl<T> Shard<T> {
         Some(closed)
     }
 
-    /// Signals that the shard is settled. This happens only once, because a closed shard
+    /// Signals that no report is still to come. This happens only once, because a closed shard
     /// accepts no timers.
-    pub(super) fn signal_if_settled(&mut self) {
+    pub(super) fn signal_if_all_reported(&mut self) {
         if self.phase == Phase::Closed && self.to_report == 0 {
-            self.signal().settled = true;
+            self.signal().all_reported = true;
         }
     }
 }

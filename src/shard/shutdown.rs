@@ -71,7 +71,7 @@ impl<T> Shard<T> {
     pub(crate) fn close(&mut self) -> usize {
         if self.phase != Phase::Closed {
             self.phase = Phase::Closed;
-            self.signal_if_settled();
+            self.signal_if_all_reported();
         }
         self.live()
     }

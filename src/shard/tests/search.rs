@@ -51,7 +51,7 @@ impl Search {
         for queue in signals.bells() {
             assert!(!std::mem::replace(&mut self.bells[queue], true));
         }
-        self.settled += usize::from(signals.settled);
+        self.settled += usize::from(signals.all_reported);
     }
 
     pub(super) fn some_time(&mut self) -> Time {
