@@ -52,14 +52,14 @@ impl<T> Shard<T> {
                 }
                 // The tick that the visit has reached: `Core::behind` measures from it.
                 Step::Paused => return self.wheel.now().min(to),
-                Step::Done => return self.wheel.next_wakeup().unwrap_or(Tick::MAX),
+                Step::Done => return self.wheel.next_visit().unwrap_or(Tick::MAX),
             }
         }
     }
 
     /// Returns the tick at which the shard currently wants to be visited.
     pub(crate) fn next_wakeup(&self) -> Tick {
-        if self.wake_driver { Tick(0) } else { self.wheel.next_wakeup().unwrap_or(Tick::MAX) }
+        if self.wake_driver { Tick(0) } else { self.wheel.next_visit().unwrap_or(Tick::MAX) }
     }
 
     pub(crate) fn make_ready(&mut self, at: EntryIndex) {

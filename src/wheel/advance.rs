@@ -364,18 +364,33 @@ impl<T> Wheel<T> {
         self.slots.vacate(list, 1);
     }
 
-    /// Takes the only timer out of a slot whose turn comes, if the timer is due by `to`: no
-    /// other is due before the end of that slot.
+    /// Takes the only timer out of a slot whose turn comes, if the timer is due by `to`.
     #[inline(always)]
     fn take_sole(&mut self, turn: Turn, to: u64) -> Option<EntryIndex> {
-        let sole = self.entries.sole_of(turn.list)?;
-        let deadline = self.deadline_of(sole).0;
-        if deadline > to || deadline > self.slots.last_of(turn)? {
-            return None;
-        }
+        let (sole, deadline) = self.sole_of(turn).filter(|&(_, deadline)| deadline <= to)?;
         self.slots.now = deadline;
         self.unlink(sole);
         Some(sole)
+    }
+
+    /// Returns the only timer of a slot, and its deadline, if that is within the slot: no other
+    /// timer of the wheel is due before the end of it.
+    #[inline(always)]
+    fn sole_of(&self, turn: Turn) -> Option<(EntryIndex, u64)> {
+        let sole = self.entries.sole_of(turn.list)?;
+        let deadline = self.deadline_of(sole).0;
+        (deadline <= self.slots.last_of(turn)?).then_some((sole, deadline))
+    }
+
+    /// Returns the tick at which a shard wants to be visited: that of [`Wheel::next_wakeup`] or,
+    /// if the next slot has one timer, the tick at which that is due.
+    pub(crate) fn next_visit(&self) -> Option<Tick> {
+        let wakeup = self.next_wakeup()?;
+        if wakeup == self.now() {
+            return Some(wakeup);
+        }
+        let sole = self.sole_of(self.slots.next_turn());
+        Some(sole.map_or(wakeup, |(_, deadline)| Tick(deadline)))
     }
 
     /// Links the timers of an outer slot again, further inward, one of each part in turn. None
