@@ -90,8 +90,8 @@ impl<T> Engine<T> {
 }
 
 impl<T> Builder<Engine<T>> {
-    /// Sets the number of worker queues. Defaults to one. The product of
-    /// the numbers of queues and shards (a power of two) may reach a million.
+    /// Sets the number of worker queues. Defaults to one. Queues times shards must not exceed
+    /// 2<sup>20</sup>.
     pub fn queues(mut self, queues: usize) -> Builder<Engine<T>> {
         self.queues = queues;
         self

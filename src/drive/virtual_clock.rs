@@ -349,8 +349,8 @@ impl VirtualClock {
     /// tick until the workers are idle: every queue that has workers is empty,
     /// and each worker is back in `recv`.
     ///
-    /// A worker is a [`Queue`](crate::Queue) handle that has waited in `recv` or
-    /// `recv_timeout` before, or a thread of a [`TaskEngine`](crate::TaskEngine). If
+    /// A worker is a [`Queue`](crate::Queue) handle on which `recv` or
+    /// `recv_timeout` was called before, or a thread of a [`TaskEngine`](crate::TaskEngine). If
     /// threads of the caller's own have just been started,
     /// [`expect_workers`](crate::Queue::expect_workers) makes this call wait for them. A
     /// handle that is awaited ([`recv_async`](crate::Queue::recv_async)) is no worker.
@@ -364,9 +364,9 @@ impl VirtualClock {
     ///
     /// # Panics
     /// Panics if the calling thread is a busy worker of the same engine, for instance
-    /// within a task, because the call would wait for itself. So is a thread that has waited
-    /// at a queue, unless its handle waits in another thread within a second. Such a thread
-    /// may call [`advance`](VirtualClock::advance). Panics if an expected worker has not come
+    /// within a task, because the call would wait for itself. A thread that has called `recv` is a
+    /// busy worker while it keeps the handle, unless that waits in another thread within a second.
+    /// Such a thread may call [`advance`](VirtualClock::advance). Panics if an expected worker has not come
     /// within thirty seconds of real time. Panics if the clock moves awaited timers, which
     /// have no workers; call [`run_until_settled`](VirtualClock::run_until_settled) then.
     pub fn run_until(&self, time: Time) {

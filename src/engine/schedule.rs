@@ -66,8 +66,8 @@ impl<T> Engine<T> {
 
     /// Moves a live timer to another deadline: a [`Duration`] from now, a
     /// [`Time`], or an [`Instant`]. A repeating timer continues from there. An
-    /// expired timer that no worker has taken waits again. Postponing does not
-    /// touch any list.
+    /// expired timer that no worker has taken waits again. Postponing only
+    /// stores the deadline.
     ///
     /// Among the timers of its new tick, a rescheduled timer keeps the
     /// place of its first scheduling.
@@ -76,7 +76,7 @@ impl<T> Engine<T> {
     /// A timer at [`Time::MAX`] never fires: it is disarmed. It stays live, with its id
     /// and its payload, until it is cancelled or the engine is shut down. A connection
     /// therefore needs one timer, which it arms for each request and disarms after it.
-    /// Disarming stores to the timer and touches no list, and so does arming it again for
+    /// Disarming only stores to the timer, and so does arming it again for
     /// a deadline that is not before its last one. The ticker may wake twice per delay for
     /// a timer that is disarmed by then. A timer is [paused](crate::guide#pause-a-timer)
     /// in the same manner.

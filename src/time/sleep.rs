@@ -314,7 +314,7 @@ impl<H: Handle> Future for Sleep<H> {
 
 #[cold]
 pub(super) fn panic_of_refusal() -> ! {
-    panic!("the timers were shut down: check `Timers::is_shut_down` before waiting again")
+    panic!("the timers were shut down, or drain, and accept no waits: end the tasks before")
 }
 
 impl<H: Handle> Drop for Sleep<H> {

@@ -15,8 +15,8 @@ use crate::timer::Closed;
 /// driven by the caller's loop if it wishes, and has a virtual clock in tests.
 ///
 /// The futures borrow the engine, which costs nothing. A spawned task needs `'static`:
-/// either [`leak`](Timers::leak) the engine once, or let each future have a handle of its
-/// own with [`Sleep::into_owned`](crate::time::Sleep::into_owned).
+/// move a clone of the handle into its async block, [`leak`](Timers::leak) the engine once, or let
+/// a future have a handle of its own with [`Sleep::into_owned`](crate::time::Sleep::into_owned).
 ///
 /// An engine on another clock than the monotonic one measures no `Instant`s: pass it
 /// [`Time`](crate::Time)s. Its calls panic otherwise.
@@ -84,15 +84,17 @@ impl Timers {
         Box::leak(Box::new(self))
     }
 
-    /// Ends all waits, and refuses new ones. Returns the number of tasks that it wakes.
+    /// Ends all waits, and refuses new ones. Returns the number of waits that it ends. To end a
+    /// service gracefully, await its tasks first.
     ///
-    /// A waiting [`Sleep`](crate::time::Sleep) is then ready, and its
+    /// A waiting [`Sleep`](crate::time::Sleep) is then ready before its time, and its
     /// [`is_elapsed`](crate::time::Sleep::is_elapsed) says `false`. A
     /// [`Timeout`](crate::time::Timeout) returns [`Elapsed`](crate::time::Elapsed), which
-    /// [says so](crate::time::Elapsed::is_shut_down). A sleep or an interval that is awaited
+    /// [says so](crate::time::Elapsed::is_shut_down), unless its future is ready because it is
+    /// such a sleep. A sleep or an interval that is awaited
     /// later panics, unless its deadline has passed, because a loop of waits that are ready at
-    /// once would never yield. So does
-    /// a task that waits for a tick of an [`Interval`](crate::time::Interval), because there's
+    /// once would never yield. A task that waits for a tick of an
+    /// [`Interval`](crate::time::Interval) panics at once, because there's
     /// no tick to return: end such tasks first, or read the ticks as a `Stream`.
     ///
     /// Wakes the tasks in this call. No lock is held meanwhile.
@@ -100,8 +102,9 @@ impl Timers {
         self.wake(self.engine.shutdown())
     }
 
-    /// Refuses new waits, lets those end that are due within `limit`, and ends the others as
-    /// [`shutdown`](Timers::shutdown) does; see [`Engine::drain`].
+    /// Refuses new waits, lets those end that are due within `limit`, and ends the others, all as
+    /// [`shutdown`](Timers::shutdown) does: a task that begins another wait meanwhile panics. See
+    /// [`Engine::drain`].
     pub fn drain(&self, limit: Duration) -> usize {
         self.wake(self.engine.drain(limit))
     }

@@ -425,8 +425,8 @@ pub enum MissedTicks {
     /// Delivers all missed firings, one after the other, each with its own due tick.
     #[default]
     CatchUp,
-    /// Skips the missed firings: the next firing is due at the next multiple of the
-    /// period. [`Expired::number`](crate::Expired::number) counts the due ticks, skipped
+    /// Delivers the first missed firing, late, and skips the others: the next firing is due at the
+    /// next multiple of the period. [`Expired::number`](crate::Expired::number) counts the due ticks, skipped
     /// or not, whereas [`Timer::times`](crate::Timer::times) counts deliveries.
     Skip,
     /// Fires next a full period after the late firing is done, which moves the timer's

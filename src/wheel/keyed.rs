@@ -452,12 +452,12 @@ impl<K, T> KeyedWheel<K, T> {
     /// scheduled first; [overdue](Wheel#order) ones count by the deadlines that they were given.
     /// Returns `None` if the wheel is empty.
     ///
-    /// A full cache makes room in this way.
+    /// A full cache makes room in this way for a key that it does not have.
     ///
     /// # Cost
-    /// Searches a slot, and remembers a 64th of all timers, within a thousand and 16 thousand, which
-    /// the next calls take without a search. Until they have left, a timer that comes before the
-    /// last of them is put among them, which takes some microseconds at most.
+    /// Searches a slot, and remembers the first timers, a 64th of all (between a thousand and
+    /// 16 thousand), so that the next calls need no search. Until these have left, a timer that comes
+    /// before the last of them is put among them, which takes some microseconds at most.
     ///
     /// ```
     /// use tickwheel::Tick;
@@ -465,7 +465,7 @@ impl<K, T> KeyedWheel<K, T> {
     ///
     /// let mut cache = KeyedWheel::new(64);
     /// for (key, deadline) in [("a", 900), ("b", 800), ("c", 800)] {
-    ///     if cache.len() == 2 {
+    ///     if cache.len() == 2 && !cache.contains_key(key) {
     ///         assert_eq!(cache.pop_first().unwrap().key, "b");
     ///     }
     ///     cache.insert(key, Tick(deadline), ());

@@ -4,7 +4,7 @@ use super::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tickwheel::time::Elapsed;
 
-const ASKS: &str = "the timers were shut down: check `Timers::is_shut_down` before waiting again";
+const ASKS: &str = "the timers were shut down, or drain, and accept no waits: end the tasks before";
 
 /// Asserts that a call panics, and that the panic says what to do.
 fn is_refused<R>(wait: impl FnOnce() -> R) {
