@@ -13,7 +13,7 @@ use crate::stats::{InspectedShard, LiveTimer};
 use crate::sync::IS_MODEL;
 use crate::tick::Tick;
 use crate::timer::Cancel;
-use crate::wheel::{Cursor, EntryIndex, Level, OverBudget};
+use crate::wheel::{Cursor, EntryIndex, Level};
 
 /// The number of cells that a found timer counts as. It limits how many timers are
 /// found ahead, because a caller may stop reading early.
@@ -98,23 +98,20 @@ impl<T> Shard<T> {
         }
     }
 
-    pub(crate) fn earliest_by_slots(&self) -> Result<Option<Tick>, OverBudget> {
+    /// Returns the earliest deadline in the wheel, or [`Tick::MAX`]. Returns `None` if that
+    /// takes a walk.
+    pub(crate) fn earliest_by_slots(&self) -> Option<Tick> {
         match self.phase {
-            Phase::Closed => Err(OverBudget),
+            Phase::Closed => None,
             _ => self.wheel.earliest_within(VISITS_PER_HOLD),
         }
     }
 
     /// Looks for an earlier deadline.
-    pub(crate) fn find_earliest(
-        &mut self,
-        cursor: &mut Cursor,
-        earliest: &mut Option<Tick>,
-    ) -> bool {
+    pub(crate) fn find_earliest(&mut self, cursor: &mut Cursor, earliest: &mut Tick) -> bool {
         self.walk_some(cursor, |shard, at| {
             if shard.is_in_wheel(at) {
-                let deadline = shard.wheel.deadline_of(at);
-                *earliest = earliest.iter().copied().chain([deadline]).min();
+                *earliest = shard.wheel.deadline_of(at).min(*earliest);
             }
             CELLS_PER_TIMER
         })

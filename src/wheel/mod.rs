@@ -52,14 +52,13 @@ pub use entries::ReserveError;
 pub use geometry::{Geometry, InvalidGeometry};
 pub use inspect::{Level, Slot};
 pub use keyed::{DuplicateKey, KeyedExpired, KeyedWheel};
-pub use walk::Iter;
 
 #[cfg(any(feature = "std", test))]
 pub(crate) use advance::Step;
 pub(crate) use entries::{EntryIndex, Stamp, Tag};
 // For shards alone.
 #[cfg(feature = "std")]
-pub(crate) use walk::{Cursor, OverBudget};
+pub(crate) use walk::Cursor;
 
 use crate::id::{TimerId, WheelNumber};
 use crate::tick::Tick;

@@ -23,10 +23,6 @@ impl Cursor {
     }
 }
 
-/// The error of a search that would have to visit more entries than its budget.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct OverBudget;
-
 impl<T> Wheel<T> {
     /// Returns the next timer of a walk that may pass `budget` entries, and
     /// subtracts the entries passed from `budget`.
@@ -66,8 +62,8 @@ impl<T> Wheel<T> {
     /// let due_soon = wheel.iter().filter(|&(_, deadline, _)| deadline < Tick(6));
     /// assert_eq!(due_soon.count(), 1);
     /// ```
-    pub fn iter(&self) -> Iter<'_, T> {
-        Iter { wheel: self, cursor: Cursor::START }
+    pub fn iter(&self) -> impl Iterator<Item = (TimerId, Tick, &T)> {
+        self.entries.all_timers().map(|entry| self.timer(entry))
     }
 
     /// Returns an iterator like [`Wheel::iter`] that allows changing the payloads.
@@ -133,10 +129,11 @@ impl<T> Wheel<T> {
         let key = |at| (self.deadline_of(at), self.entries.get(at).stamp, at);
         let mut timers: Vec<_> = self.entries.all_timers().map(key).collect();
         timers.sort_unstable();
-        timers.into_iter().map(move |(.., entry)| {
-            let payload = self.entries.payload(entry);
-            (self.id(entry), self.due_at(entry), payload)
-        })
+        timers.into_iter().map(|(.., entry)| self.timer(entry))
+    }
+
+    fn timer(&self, entry: EntryIndex) -> (TimerId, Tick, &T) {
+        (self.id(entry), self.due_at(entry), self.entries.payload(entry))
     }
 
     /// Removes all timers and keeps the clock.
@@ -172,27 +169,25 @@ impl<T> Wheel<T> {
     /// ```
     #[must_use]
     pub fn earliest_deadline(&self) -> Option<Tick> {
-        let earliest = self.earliest_within(usize::MAX);
-        let earliest = earliest.expect("no more entries than that");
-        Some(earliest?.max(self.now()))
+        let earliest = self.earliest_within(usize::MAX).expect("no more entries than that");
+        (!self.is_empty()).then(|| earliest.max(self.now()))
     }
 
-    /// Returns the earliest deadline that was set, even if it has passed. Gives up
-    /// rather than visit more than `budget` entries.
-    pub(crate) fn earliest_within(&self, budget: usize) -> Result<Option<Tick>, OverBudget> {
-        let (mut earliest, mut left) = (None, budget);
+    /// Returns the earliest deadline that was set, even if it has passed, or [`Tick::MAX`] if
+    /// no timer waits for one. Returns `None` rather than visit more than `budget` entries.
+    pub(crate) fn earliest_within(&self, mut budget: usize) -> Option<Tick> {
+        let mut earliest = Tick::MAX;
         // A postponed timer may be due later than timers in later slots.
         for (list, start) in self.lists() {
             for entry in self.entries.on_list(list) {
-                if earliest.is_some_and(|earliest| earliest <= Tick(start)) {
-                    return Ok(earliest);
+                if earliest <= Tick(start) {
+                    return Some(earliest);
                 }
-                left = left.checked_sub(1).ok_or(OverBudget)?;
-                let deadline = self.deadline_of(entry);
-                earliest = Some(earliest.map_or(deadline, |earliest| deadline.min(earliest)));
+                budget = budget.checked_sub(1)?;
+                earliest = earliest.min(self.deadline_of(entry));
             }
         }
-        Ok(earliest)
+        Some(earliest)
     }
 
     /// Returns the lists that timers of the wheel are on, each with a tick before which none
@@ -201,33 +196,6 @@ impl<T> Wheel<T> {
         let own = [OVERDUE, DUE, IN_HEAP].into_iter().chain(self.cascading());
         let slots = self.slots.occupied().map(|list| (list, self.slots.start_of_part(list)));
         own.map(|list| (list, 0)).chain(slots)
-    }
-}
-
-/// An iterator over a wheel's timers, from [`Wheel::iter`].
-#[must_use = "an iterator does nothing until it is advanced"]
-#[derive(Debug)]
-pub struct Iter<'a, T> {
-    wheel: &'a Wheel<T>,
-    cursor: Cursor,
-}
-
-impl<'a, T> Iterator for Iter<'a, T> {
-    type Item = (TimerId, Tick, &'a T);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let entry = self.wheel.next_entry(&mut self.cursor, &mut { usize::MAX })?;
-        let payload = self.wheel.entries.payload(entry);
-        Some((self.wheel.id(entry), self.wheel.due_at(entry), payload))
-    }
-}
-
-impl<'a, T> IntoIterator for &'a Wheel<T> {
-    type Item = (TimerId, Tick, &'a T);
-    type IntoIter = Iter<'a, T>;
-
-    fn into_iter(self) -> Iter<'a, T> {
-        self.iter()
     }
 }
 
@@ -316,8 +284,8 @@ mod tests {
         for n in 0..1_000 {
             wheel.schedule_at(Tick(100 - n % 2), n);
         }
-        assert_eq!(wheel.earliest_within(999), Err(OverBudget));
-        assert_eq!(wheel.earliest_within(1_000), Ok(Some(Tick(99))));
+        assert_eq!(wheel.earliest_within(999), None);
+        assert_eq!(wheel.earliest_within(1_000), Some(Tick(99)));
     }
 
     #[test]
@@ -340,7 +308,7 @@ mod tests {
             wheel.schedule_at(Tick(9 + n % 3), n);
         }
         assert!(wheel.reschedule(postponed, Tick(9_000)));
-        assert_eq!(wheel.earliest_within(1), Ok(Some(Tick(9))));
+        assert_eq!(wheel.earliest_within(1), Some(Tick(9)));
         assert!(wheel.pop_due(Tick(8)).is_none());
         assert_eq!(wheel.earliest_deadline(), Some(Tick(9)));
     }
