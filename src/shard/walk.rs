@@ -157,8 +157,9 @@ impl<T> Shard<T> {
         most: usize,
     ) {
         if self.phase != Phase::Closed {
-            let counts = &mut level.timers;
-            self.wheel.count_in_slots(index, slots, most, counts);
+            for slot in slots {
+                level.timers[slot] = self.wheel.count_in_slot(index, slot, most);
+            }
         }
     }
 }

@@ -21,7 +21,7 @@
 use core::cmp::Reverse;
 
 use super::Wheel;
-use super::entries::{DUE, EntryIndex, IN_HEAP, OVERDUE, PARTS, SORTING, Stamp};
+use super::entries::{DUE, EntryIndex, IN_HEAP, OVERDUE, SORTING, Stamp};
 use super::slots::Turn;
 use crate::id::TimerId;
 use crate::tick::Tick;
@@ -431,7 +431,7 @@ impl<T> Wheel<T> {
     /// Returns the lists of an outer slot that are left to cascade.
     pub(super) fn cascading(&self) -> impl Iterator<Item = EntryIndex> + use<T> {
         let (first, left) = self.cascading;
-        (0..PARTS).filter(move |part| left >> part & 1 == 1).map(move |part| first.nth(part))
+        first.picked(left)
     }
 
     /// Links a timer of a slot whose turn has come again, if it was postponed. Otherwise puts

@@ -46,6 +46,15 @@ impl EntryIndex {
         EntryIndex(self.0 + lists)
     }
 
+    /// Returns the heads from this one on for which a bit is set.
+    pub(super) fn picked(self, mut bits: u64) -> impl Iterator<Item = EntryIndex> {
+        core::iter::from_fn(move || {
+            let lists = (bits != 0).then(|| bits.trailing_zeros())?;
+            bits &= bits - 1;
+            Some(self.nth(lists))
+        })
+    }
+
     pub(crate) const fn index(self) -> u32 {
         self.0
     }

@@ -82,11 +82,6 @@ impl Geometry {
         self.levels as usize
     }
 
-    /// Returns the binary logarithm of the size, if the size is a power of two.
-    pub(super) fn bits(&self) -> Option<u32> {
-        self.size.is_power_of_two().then(|| self.size.ilog2())
-    }
-
     /// Returns the number of ticks that a slot of `level` covers. Of the level behind the
     /// top one of a capped wheel, returns the ticks of a rotation of the top level.
     pub(crate) fn unit(&self, level: usize) -> u64 {

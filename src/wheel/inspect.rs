@@ -4,9 +4,7 @@
 //! A slot keeps no count, because every schedule and every cancel would have to maintain
 //! it. A count is therefore a walk along the slot's list, which the caller bounds.
 
-use alloc::vec;
 use alloc::vec::Vec;
-use core::ops::Range;
 
 use super::Wheel;
 #[cfg(test)]
@@ -73,10 +71,9 @@ impl<T> Wheel<T> {
     #[must_use]
     pub fn levels(&self, most: usize) -> Vec<Level> {
         let mut levels = self.uncounted_levels();
-        let size = self.geometry().size();
         for (index, level) in levels.iter_mut().enumerate() {
-            level.timers = vec![0; size];
-            self.count_in_slots(index, 0..size, most, &mut level.timers);
+            let slots = 0..self.geometry().size();
+            level.timers = slots.map(|slot| self.count_in_slot(index, slot, most)).collect();
         }
         levels
     }
@@ -92,20 +89,10 @@ impl<T> Wheel<T> {
         (0..self.geometry().levels().min(self.slots.last_level() + 1)).map(level).collect()
     }
 
-    /// Counts the timers in some slots of a level, each up to `most`.
-    pub(crate) fn count_in_slots(
-        &self,
-        level: usize,
-        slots: Range<usize>,
-        most: usize,
-        counts: &mut [usize],
-    ) {
-        for slot in slots {
-            let lists = self.slots.lists(level, slot);
-            let lists = lists.filter(|&list| self.slots.is_occupied(list));
-            let timers = lists.flat_map(|list| self.entries.on_list(list));
-            counts[slot] = timers.take(most).count();
-        }
+    /// Returns the number of timers in a slot of a level, up to `most`.
+    pub(crate) fn count_in_slot(&self, level: usize, slot: usize, most: usize) -> usize {
+        let parts = self.slots.parts(self.slots.first_list(level, slot));
+        parts.flat_map(|list| self.entries.on_list(list)).take(most).count()
     }
 
     /// Returns the occupied slots, in the order of their turns, for debugging and
@@ -121,18 +108,14 @@ impl<T> Wheel<T> {
     /// assert_eq!(slot.timers, [id]);
     /// ```
     pub fn slots(&self) -> impl Iterator<Item = Slot> + '_ {
-        let is_first = |&list: &_| {
-            let (first, parts) = self.slots.parts_of(list);
-            first.nth(parts.trailing_zeros()) == list
-        };
-        self.slots.occupied().filter(is_first).map(|list| {
-            let start = Tick(self.slots.start_of(list, self.slots.now));
-            let (level, index) = self.slots.slot_of(list);
-            let lists = self.slots.lists(level, index);
-            let entries = lists.flat_map(|list| self.entries.on_list(list));
+        let slots = &self.slots;
+        let is_first = |&list: &_| slots.parts(list).next() == Some(list);
+        slots.occupied().filter(is_first).map(|list| {
+            let entries = slots.parts(list).flat_map(|part| self.entries.on_list(part));
             let mut timers: Vec<_> = entries.map(|entry| self.id(entry)).collect();
-            timers.sort_unstable_by_key(|id| id.sequence());
-            Slot { level, index, start, timers }
+            timers.sort_unstable();
+            let (level, index) = slots.slot_of(list);
+            Slot { level, index, start: Tick(slots.start_of(list)), timers }
         })
     }
 
@@ -146,7 +129,7 @@ impl<T> Wheel<T> {
     /// on no list.
     #[cfg(test)]
     pub(crate) fn assert_consistent_beside(&self, elsewhere: usize) {
-        use super::entries::{DUE, IN_HEAP, OVERDUE, SORTING};
+        use super::entries::{DUE, EntryIndex, IN_HEAP, OVERDUE, SORTING};
 
         self.entries.assert_consistent();
         let on = |list| self.entries.on_list(list);
@@ -168,7 +151,8 @@ impl<T> Wheel<T> {
         for level in 0..=self.slots.last_level() {
             let is_beyond = level == self.geometry().levels();
             let slots = if is_beyond { 1 } else { self.geometry().size() };
-            for list in (0..slots).flat_map(|slot| self.slots.lists(level, slot)) {
+            let first = |slot| self.slots.first_list(level, slot).index();
+            for list in (first(0)..first(slots)).map(EntryIndex::new) {
                 let has_bit = !cascading.contains(&list) && !self.entries.is_empty(list);
                 assert_eq!(self.slots.is_occupied(list), has_bit);
                 let stamps = on(list).map(|at| self.entries.get(at).stamp);
@@ -176,7 +160,7 @@ impl<T> Wheel<T> {
                 assert!(stamps.is_sorted() || *is_unordered.unwrap_or(&true));
             }
         }
-        let turn = |list| Turn { start: self.slots.start_of(list, self.slots.now), list };
+        let turn = |list| Turn { start: self.slots.start_of(list), list };
         let turns: Vec<_> = self.slots.occupied().map(turn).collect();
         assert!(turns.is_sorted_by_key(|turn| turn.start));
         assert_eq!(self.slots.next_turn(), turns.first().copied().unwrap_or(Turn::NEVER));

@@ -101,7 +101,7 @@ impl Slots {
             let has_parts = level > 0 && !is_beyond && size <= MANY && geometry.unit(level) <= LONG;
             let part_bits = u32::from(has_parts) * PARTS.min(size).ilog2();
             let end = first + if is_beyond { 1 } else { size << part_bits };
-            let bits = geometry.bits().unwrap_or(0) as usize;
+            let bits = if size.is_power_of_two() { size.ilog2() as usize } else { 0 };
             let row = level * bits;
             if bits > 0 && !is_beyond {
                 let (mask, shift) = ((size << part_bits) - 1, row as u32 - part_bits);
@@ -156,27 +156,33 @@ impl Slots {
     #[inline(never)]
     pub(super) fn list_by_division(&mut self, deadline: u64) -> (EntryIndex, u64) {
         let level = self.geometry.level_of(self.now, deadline);
-        let (first, geometry) = (EntryIndex::new(self.levels[level]), &self.geometry);
+        let (mut list, geometry) = (EntryIndex::new(self.levels[level]), &self.geometry);
         if level == geometry.levels() {
-            let others = if self.is_occupied(first) { self.beyond } else { u64::MAX };
+            let others = if self.is_occupied(list) { self.beyond } else { u64::MAX };
             self.beyond = others.min(deadline);
-            // An earlier deadline may bring its turn forward, even if it is occupied.
-            let start = self.start_of(first, 0);
-            self.occupy(first, start);
-            return (first, start);
+        } else {
+            list = self.first_list(level, geometry.slot(level, deadline));
+            let Word { part_bits, .. } = *self.word_of(list);
+            let inner = geometry.slot(level.saturating_sub(1), deadline) << part_bits;
+            list = list.nth((inner / geometry.size()) as u32);
         }
-        let Word { part_bits, .. } = *self.word_of(first);
-        let slot = geometry.slot(level, deadline) << part_bits;
-        let inner = geometry.slot(level.saturating_sub(1), deadline) << part_bits;
-        let list = first.nth((slot + inner / geometry.size()) as u32);
-        (list, self.start_of(list, deadline))
+        let start = self.start_of(list);
+        // Beyond all levels, an earlier deadline brings the turn of an occupied list forward.
+        self.next = self.next.min(start);
+        (list, start)
     }
 
-    /// Returns the lists of a slot.
-    pub(super) fn lists(&self, level: usize, slot: usize) -> impl Iterator<Item = EntryIndex> {
+    /// Returns the first list of a slot.
+    pub(super) fn first_list(&self, level: usize, slot: usize) -> EntryIndex {
         let first = EntryIndex::new(self.levels[level]);
         let Word { part_bits, .. } = *self.word_of(first);
-        (0..1 << part_bits).map(move |part| first.nth(((slot as u32) << part_bits) + part))
+        first.nth((slot as u32) << part_bits)
+    }
+
+    /// Returns the lists of a list's slot that have an entry.
+    pub(super) fn parts(&self, list: EntryIndex) -> impl Iterator<Item = EntryIndex> + use<> {
+        let (first, parts) = self.parts_of(list);
+        first.picked(parts)
     }
 
     /// Returns a tick before which no deadline belongs to a list that has an entry.
@@ -185,7 +191,7 @@ impl Slots {
         let Word { level, part_bits, .. } = *self.word_of(list);
         let inner = (part * self.geometry.size() as u64) >> part_bits;
         let ahead = inner * self.geometry.unit(usize::from(level).saturating_sub(1));
-        self.start_of(list, self.now).saturating_add(ahead)
+        self.start_of(list).saturating_add(ahead)
     }
 
     /// Returns whether a list of a slot has an entry.
@@ -219,12 +225,10 @@ impl Slots {
     pub(super) fn next_turn(&self) -> Turn {
         let mut index = 0;
         while index < self.words.len() {
-            let summary = self.summaries[index / 64 % SUMMARIES];
-            if summary != 0 {
-                index += summary.trailing_zeros() as usize;
-                return self.turn_in(index);
+            match self.summaries[index / 64 % SUMMARIES] {
+                0 => index += 64,
+                summary => return self.turn_in(index + summary.trailing_zeros() as usize),
             }
-            index += 64;
         }
         Turn::NEVER
     }
@@ -236,7 +240,7 @@ impl Slots {
         let list = EntryIndex::new(index as u32 * PER_WORD + word.occupied.trailing_zeros());
         let row = &self.rows[usize::from(word.row) % 64];
         let start = if row.mask == 0 {
-            self.start_of(list, self.now)
+            self.start_of(list)
         } else {
             let offset = u64::from(list.index() - row.first) << row.shift & row.start;
             let rotation = (u64::from(row.mask) + 1) << row.shift;
@@ -245,14 +249,14 @@ impl Slots {
         Turn { start, list }
     }
 
-    /// Returns the first tick of a list's slot in the rotation that `now` is in. That of the
-    /// timers beyond all levels is in the rotation that has the first of them.
+    /// Returns the first tick of a list's slot, which is in the present rotation of its level.
+    /// That of the timers beyond all levels is in the rotation that has the first of them.
     #[cold]
     #[inline(never)]
-    pub(super) fn start_of(&self, list: EntryIndex, now: u64) -> u64 {
+    pub(super) fn start_of(&self, list: EntryIndex) -> u64 {
         let (level, slot) = self.slot_of(list);
         match level < self.geometry.levels() {
-            true => self.geometry.start_of(level, slot, now),
+            true => self.geometry.start_of(level, slot, self.now),
             false => self.beyond - self.beyond % self.geometry.unit(level),
         }
     }
@@ -269,15 +273,12 @@ impl Slots {
         self.word_of(list).level.into()
     }
 
-    /// Returns the last tick of a turn's slot, if it's in a level and has no other part with
-    /// an entry.
+    /// Returns the last tick of a turn's slot, if it has no other part with an entry.
     #[inline(always)]
     pub(super) fn last_of(&self, turn: Turn) -> Option<u64> {
-        let (level, (_, parts)) = (self.level_of(turn.list), self.parts_of(turn.list));
-        if level == self.geometry.levels() || !parts.is_power_of_two() {
-            return None;
-        }
-        Some(turn.start.saturating_add(self.geometry.unit(level) - 1))
+        let unit = self.geometry.unit(self.level_of(turn.list));
+        let is_sole = self.parts_of(turn.list).1.is_power_of_two();
+        is_sole.then(|| turn.start.saturating_add(unit - 1))
     }
 
     /// Returns the level of a list, and its slot in the level.
@@ -304,10 +305,8 @@ impl Slots {
 
     /// Returns all lists that have an entry, in the order of their turns.
     pub(super) fn occupied(&self) -> impl Iterator<Item = EntryIndex> {
-        let words = (0..self.end()).step_by(PER_WORD as usize).map(EntryIndex::new);
-        let used = words.filter(|&first| self.word_of(first).occupied != 0);
-        let lists = used.flat_map(|first| (0..PER_WORD).map(move |ahead| first.nth(ahead)));
-        lists.filter(|&list| self.is_occupied(list))
+        let firsts = (0..).step_by(PER_WORD as usize).map(EntryIndex::new);
+        firsts.zip(&self.words).flat_map(|(first, word)| first.picked(word.occupied))
     }
 }
 
