@@ -101,10 +101,7 @@ impl<T> Wheel<T> {
     /// assert_eq!(fired, [1, 2, 3]);
     /// ```
     pub fn pop_due(&mut self, to: Tick) -> Option<Expired<T>> {
-        match self.idle_to(to) {
-            true => None,
-            false => self.pop_next(to),
-        }
+        if self.idle_to(to) { None } else { self.pop_next(to) }
     }
 
     /// Takes the next due timer, as [`Wheel::pop_due`] does, if there may be one. The most

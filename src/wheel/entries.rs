@@ -249,8 +249,7 @@ impl<T> Entries<T> {
 
     fn entry(&self, at: EntryIndex) -> *mut Entry<T> {
         debug_assert!(self.entry_at(at.0.into()) == Some(at));
-        // SAFETY: the entry lies in the block.
-        unsafe { self.start.add(at.0 as usize).cast() }
+        self.place(at).cast()
     }
 
     pub(crate) fn get(&self, at: EntryIndex) -> &Header {
@@ -296,7 +295,7 @@ impl<T> Entries<T> {
     }
 
     /// Returns all entries, vacant ones included.
-    fn all(&self) -> impl Iterator<Item = EntryIndex> + use<T> {
+    fn all(&self) -> impl DoubleEndedIterator<Item = EntryIndex> + use<T> {
         let all = self.first..self.first + self.used;
         all.step_by(Self::STRIDE as usize).map(EntryIndex)
     }
@@ -313,11 +312,6 @@ impl<T> Entries<T> {
         // storage while it is borrowed.
         let payload = |at| unsafe { (*entries.entry(at)).payload.assume_init_mut() };
         entries.all_timers().map(payload)
-    }
-
-    /// Returns the entry at the end of the block.
-    fn last(&self) -> Option<EntryIndex> {
-        (self.used > 0).then(|| EntryIndex(self.first + self.used - Self::STRIDE))
     }
 
     /// Returns the number of timers.
@@ -349,10 +343,9 @@ impl<T> Entries<T> {
     /// Returns the timer with this stamp if it isn't at the index in its id.
     #[cold]
     pub(super) fn find_moved(&self, index: u64, stamp: Stamp) -> Option<EntryIndex> {
+        let &(own, at) = self.moved.get(&stamp.sequence())?;
         // Another wheel's id has a larger number here.
-        let is_own = index <= u64::from(u32::MAX);
-        let moved = self.moved.get(&stamp.sequence()).filter(|_| is_own);
-        moved.map(|&(_, at)| at)
+        (u64::from(own) == index).then_some(at)
     }
 
     /// Returns whether a timer isn't at the index in its id.
@@ -362,10 +355,7 @@ impl<T> Entries<T> {
 
     /// Returns the index in a timer's id.
     pub(super) fn index_in_id(&self, at: EntryIndex) -> u32 {
-        match self.is_moved(at) {
-            false => at.0,
-            true => self.moved[&self.get(at).stamp.sequence()].0,
-        }
+        if self.is_moved(at) { self.moved[&self.get(at).stamp.sequence()].0 } else { at.0 }
     }
 
     /// Forgets where a timer is that is about to be taken.
@@ -538,22 +528,17 @@ impl<T> Entries<T> {
 
     /// Makes room for `timers` timers in all.
     pub(super) fn try_reserve(&mut self, timers: usize) -> Result<(), ReserveError> {
-        match timers.checked_mul(Self::STRIDE as usize) {
-            Some(words) if words <= self.room as usize => Ok(()),
-            Some(words) => self.set_room(words),
-            None => Err(ReserveError::TooMany),
-        }
+        let words = timers.saturating_mul(Self::STRIDE as usize);
+        if words > self.room as usize { self.set_room(words) } else { Ok(()) }
     }
 
     /// Makes room for at least one more entry. If there is none, ends the process, as a `Vec`
     /// without memory does: a panic would leave the caller's call half done.
     #[cold]
     fn grow(&mut self) {
-        let entries = match self.room / Self::STRIDE {
-            0 => 4,
-            entries if self.room < BIG => 2 * entries,
-            entries => entries + entries.div_ceil(8),
-        };
+        let entries = self.room / Self::STRIDE;
+        let more = if self.room < BIG { entries.max(4) } else { entries.div_ceil(8) };
+        let entries = entries + more;
         if self.try_reserve(entries as usize).is_err() {
             let wanted = Layout::array::<Entry<T>>(entries as usize);
             handle_alloc_error(wanted.unwrap_or(Layout::new::<Entry<T>>()));
@@ -612,7 +597,7 @@ impl<T> Entries<T> {
     /// Passes at most `budget` vacant entries at the end of the block, and gives their memory
     /// back when it has passed the last one. Returns whether it has.
     pub(crate) fn trim_some(&mut self, budget: &mut usize) -> bool {
-        while let Some(last) = self.last().filter(|&last| !self.is_timer(last)) {
+        while let Some(last) = self.all().next_back().filter(|&last| !self.is_timer(last)) {
             if *budget == 0 {
                 return false;
             }
@@ -650,21 +635,20 @@ impl<T> Entries<T> {
 impl<T: Clone> Clone for Entries<T> {
     fn clone(&self) -> Entries<T> {
         let mut copy = Entries::new(self.first);
-        let room = copy.set_room((self.used + Self::STRIDE) as usize);
+        let room = copy.try_reserve((self.used / Self::STRIDE) as usize);
         room.unwrap_or_else(|error| panic!("{error}"));
+        for at in self.all() {
+            // The next one behind the last, as long as the list of vacant entries is empty.
+            let same = copy.take_vacant();
+            *copy.links_mut(same) = *self.links(at);
+            if self.is_timer(at) {
+                let Header { stamp, deadline } = *self.get(at);
+                copy.fill(same, deadline, stamp, self.payload(at).clone());
+            }
+        }
         // SAFETY: both blocks have all heads.
         unsafe { ptr::copy_nonoverlapping(self.start, copy.start, self.first as usize) };
-        copy.used = self.used;
         copy.moved.clone_from(&self.moved);
-        for at in self.all() {
-            // SAFETY: there is room for the entry, which has no payload until it was cloned.
-            unsafe { (&raw mut (*copy.entry(at)).header.stamp).write(Stamp::NONE) };
-            *copy.links_mut(at) = *self.links(at);
-        }
-        for at in self.all_timers() {
-            let Header { stamp, deadline } = *self.get(at);
-            copy.fill(at, deadline, stamp, self.payload(at).clone());
-        }
         copy
     }
 }

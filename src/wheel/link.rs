@@ -174,10 +174,7 @@ impl<T> Wheel<T> {
     #[inline(always)]
     pub(crate) fn deadline_of(&self, entry: EntryIndex) -> Tick {
         let header = self.entries.get(entry);
-        match header.has(DISARMED) {
-            true => Tick::MAX,
-            false => Tick(header.deadline),
-        }
+        if header.has(DISARMED) { Tick::MAX } else { Tick(header.deadline) }
     }
 
     /// Returns the tick at which the timer can fire: its deadline, or now if that

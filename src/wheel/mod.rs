@@ -352,11 +352,7 @@ impl<T> Wheel<T> {
     #[doc(alias = "reset")]
     #[must_use = "a timer that has fired or was cancelled cannot be moved"]
     pub fn reschedule(&mut self, id: TimerId, deadline: Tick) -> bool {
-        let found = self.find(id);
-        if let Some(entry) = found {
-            self.move_to(entry, deadline);
-        }
-        found.is_some()
+        self.find(id).map(|entry| self.move_to(entry, deadline)).is_some()
     }
 
     /// Cancels a timer and returns its payload. Returns `None` if the timer is not
