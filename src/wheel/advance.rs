@@ -109,7 +109,7 @@ impl<T> Wheel<T> {
     #[inline(never)]
     fn pop_next(&mut self, to: Tick) -> Option<Expired<T>> {
         let first = self.entries.links(DUE).next;
-        let is_plain = self.pass == Some(to.0) && !self.is_sorting && self.cascading.1 == 0;
+        let is_plain = self.is_passing_to(to.0) && !self.is_sorting && self.cascading.1 == 0;
         let is_timer = first != DUE && is_plain && self.len() > 1;
         if !is_timer || !self.is_due(first) || self.entries.is_moved(first) {
             return self.pop_slowly(to);
@@ -242,11 +242,11 @@ impl<T> Wheel<T> {
     #[inline(always)]
     fn take_expired(&mut self, entry: EntryIndex) -> Expired<T> {
         debug_assert!(self.is_due(entry));
-        let (id, deadline) = (self.id(entry), self.now());
+        let id = self.id(entry);
         self.entries.forget_if_moved(entry);
-        let payload = self.remove(entry);
+        let expired = Expired { id, deadline: self.now(), payload: self.remove(entry) };
         drop(self.give_back());
-        Expired { id, deadline, payload }
+        expired
     }
 
     /// If there is no work until `to`, moves the clock there and returns `true`.
@@ -263,13 +263,13 @@ impl<T> Wheel<T> {
     #[inline(always)]
     pub(crate) fn step(&mut self, to: Tick, budget: &mut usize) -> Step {
         let to = to.0.max(self.slots.now);
-        if self.pass != Some(to) {
+        if !self.is_passing_to(to) {
             self.begin_pass(to);
         }
-        if self.cascading.1 != 0 && !self.cascade(budget) {
-            return Step::Paused;
-        }
         loop {
+            if self.cascading.1 != 0 && !self.cascade(budget) {
+                return Step::Paused;
+            }
             while let Some(first) = self.entries.first_of(DUE) {
                 if *budget == 0 {
                     return Step::Paused;
@@ -283,9 +283,9 @@ impl<T> Wheel<T> {
             }
             // The most common end, which needs no call. No slot of this tick has timers.
             if self.slots.now == to && !self.is_sorting {
-                return self.end_pass(to, self.slots.next_turn());
+                return self.end_pass(self.slots.next_turn());
             }
-            if let Some(step) = self.take_turns(to, budget) {
+            if let Some(step) = self.take_turn(to, budget) {
                 return step;
             }
         }
@@ -298,25 +298,29 @@ impl<T> Wheel<T> {
             self.is_sorting |= self.take_unsorted(OVERDUE) || self.is_firing();
             self.entries.move_all(OVERDUE, DUE);
         }
-        self.pass = Some(to);
-        self.passes += 1;
+        self.pass = (self.pass.0 + 1, to);
         self.slots.next = 0;
     }
 
+    /// Returns whether a pass to this tick is under way.
     #[inline(always)]
-    fn end_pass(&mut self, to: u64, next: Turn) -> Step {
-        self.slots.now = to;
-        self.pass = None;
-        self.ended = (self.passes, to);
+    fn is_passing_to(&self, to: u64) -> bool {
+        self.pass.1 == to && self.ended.0 != self.pass.0
+    }
+
+    #[inline(always)]
+    fn end_pass(&mut self, next: Turn) -> Step {
+        self.slots.now = self.pass.1;
+        self.ended = self.pass;
         if self.entries.is_empty(OVERDUE) {
             self.slots.next = next.start;
         }
         Step::Done
     }
 
-    /// Gives slots their turns until timers are due, or until something else is to be done.
+    /// Takes the next timer that was sorted, if any is left, or else gives the next slot its turn.
     #[inline(never)]
-    fn take_turns(&mut self, to: u64, budget: &mut usize) -> Option<Step> {
+    fn take_turn(&mut self, to: u64, budget: &mut usize) -> Option<Step> {
         if self.is_sorting {
             let step = self.next_sorted(budget);
             if step.is_some() {
@@ -325,31 +329,25 @@ impl<T> Wheel<T> {
         }
         // Nothing is due at the end of time: see `Wheel::reschedule`.
         let last = to.min(Tick::MAX.0 - 1);
-        loop {
-            let turn = self.slots.next_turn();
-            if turn.start > last {
-                return Some(self.end_pass(to, turn));
-            } else if *budget == 0 {
-                return Some(Step::Paused);
-            } else if let Some(sole) = self.take_sole(turn, last) {
-                *budget -= 1;
-                return Some(Step::Due(sole));
-            }
-            self.slots.now = turn.start;
-            let level = self.slots.level_of(turn.list);
-            if level == 0 || level == self.geometry().levels() {
-                // Those beyond all levels that are due later are linked again like postponed ones.
-                self.take_ticks(turn.list);
-                return None;
-            }
+        let turn = self.slots.next_turn();
+        if turn.start > last {
+            return Some(self.end_pass(turn));
+        } else if *budget == 0 {
+            return Some(Step::Paused);
+        } else if let Some(sole) = self.take_sole(turn, last) {
+            *budget -= 1;
+            return Some(Step::Due(sole));
+        }
+        self.slots.now = turn.start;
+        let level = self.slots.level_of(turn.list);
+        if level == 0 || level == self.geometry().levels() {
+            // Those beyond all levels that are due later are linked again like postponed ones.
+            self.take_ticks(turn.list);
+        } else {
             self.cascading = self.slots.parts_of(turn.list);
             self.slots.vacate(self.cascading.0, self.cascading.1);
-            if !self.cascade(budget) {
-                return Some(Step::Paused);
-            } else if !self.entries.is_empty(DUE) {
-                return None;
-            }
         }
+        None
     }
 
     /// Gives a list its turn whose timers may be due.
@@ -400,7 +398,6 @@ impl<T> Wheel<T> {
             let list = first.nth(round.trailing_zeros());
             let entry = self.entries.links(list).next;
             if entry == list {
-                self.entries.set_apart(list);
                 left &= !(round & round.wrapping_neg());
             } else if budget_left > 0 {
                 budget_left -= 1;
@@ -417,10 +414,10 @@ impl<T> Wheel<T> {
             round = if round == 0 { left } else { round };
         }
         *budget = budget_left;
-        self.cascading.1 = left;
         self.cascading().for_each(|list| {
             self.entries.cut_before(list, self.entries.links(list).next);
         });
+        self.cascading.1 = left;
         self.is_sorting |= self.take_unsorted(DUE);
         left == 0
     }
@@ -508,7 +505,7 @@ impl<T> Wheel<T> {
 
     /// Returns the number of passes that have begun, for [`Wheel::has_passed`].
     pub(crate) fn passes(&self) -> u64 {
-        self.passes
+        self.pass.0
     }
 
     /// Returns whether a pass to `to` or further has begun and ended since `passes` was read:

@@ -146,7 +146,7 @@ impl<T> Wheel<T> {
         assert!(on(IN_HEAP).all(|at| self.entries.get(at).has(SORTING)));
         assert!(self.heap.len() >= on(IN_HEAP).count());
         assert!(self.is_sorting || self.heap.is_empty() && self.entries.is_empty(IN_HEAP));
-        assert!(self.pass.is_some() || self.entries.is_empty(DUE));
+        assert!(self.pass != self.ended || self.entries.is_empty(DUE));
         let cascading: Vec<_> = self.cascading().collect();
         for level in 0..=self.slots.last_level() {
             let is_beyond = level == self.geometry().levels();

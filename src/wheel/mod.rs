@@ -112,10 +112,8 @@ use slots::Slots;
 pub struct Wheel<T> {
     pub(crate) entries: Entries<T>,
     slots: Slots,
-    /// The tick to which the present pass goes.
-    pass: Option<u64>,
-    /// The number of passes that have begun.
-    passes: u64,
+    /// The number of the last pass that has begun, and the tick to which it goes.
+    pass: (u64, u64),
     /// The number of the last pass that has ended, and its tick.
     ended: (u64, u64),
     /// The first list of an outer slot whose turn has come, and a bit for each of its lists
@@ -199,8 +197,7 @@ impl<T> Wheel<T> {
         Wheel {
             entries: Entries::new(end + lists),
             slots,
-            pass: None,
-            passes: 0,
+            pass: (0, 0),
             ended: (0, 0),
             cascading: (EntryIndex::new(0), 0),
             is_sorting: false,
