@@ -368,20 +368,17 @@ impl<T> Wheel<T> {
     #[inline]
     pub fn cancel(&mut self, id: TimerId) -> Option<T> {
         // What is seldom needed is in a call at the end, so that nothing is saved for it.
-        if self.len() > 1 {
-            let index = id.index_in(self.number)?;
-            if let Some(entry) = self.entries.find(index, Stamp::of(id)) {
-                if !self.entries.is_moved(entry) {
-                    // The stamp, which was just compared, is cleared first: after a store to
-                    // another entry, the compiler would load it again.
-                    let payload = self.entries.take(entry);
-                    self.unlink(entry);
-                    self.entries.vacate(entry);
-                    return Some(payload);
-                }
+        match self.entries.find(id.index_in(self.number)?, Stamp::of(id)) {
+            Some(entry) if self.len() > 1 && !self.entries.is_moved(entry) => {
+                // The stamp, which was just compared, is cleared first: after a store to
+                // another entry, the compiler would load it again.
+                let payload = self.entries.take(entry);
+                self.unlink(entry);
+                self.entries.vacate(entry);
+                Some(payload)
             }
+            _ => self.cancel_slowly(id),
         }
-        self.cancel_slowly(id)
     }
 
     #[cold]
