@@ -208,8 +208,9 @@ pub(crate) struct Entries<T> {
     used: u32,
     /// The number of words for entries.
     room: u32,
-    live: u32,
-    block: Vec<MaybeUninit<u128>>,
+    /// The number of timers.
+    pub(super) live: usize,
+    block: Vec<MaybeUninit<u64>>,
     /// The timers that aren't at the index in their id, by sequence number: that index, and
     /// their entry.
     moved: BTreeMap<u64, (u32, EntryIndex)>,
@@ -312,11 +313,6 @@ impl<T> Entries<T> {
         // storage while it is borrowed.
         let payload = |at| unsafe { (*entries.entry(at)).payload.assume_init_mut() };
         entries.all_timers().map(payload)
-    }
-
-    /// Returns the number of timers.
-    pub(super) fn live(&self) -> usize {
-        self.live as usize
     }
 
     /// Returns the number of bytes of the block.
@@ -552,13 +548,13 @@ impl<T> Entries<T> {
         if words > (u32::MAX - self.first - Self::STRIDE) as usize {
             return Err(ReserveError::TooMany);
         }
-        let units = (self.first as usize + words).div_ceil(2) + Self::ALIGN / size_of::<u128>();
+        let len = self.first as usize + words + Self::ALIGN / size_of::<u64>();
         let skipped = self.start.addr().saturating_sub(self.block.as_ptr().addr());
-        let more = units.saturating_sub(self.block.len());
+        let more = len.saturating_sub(self.block.len());
         let grown = self.block.try_reserve_exact(more);
         grown.map_err(|_| ReserveError::NoMemory)?;
         // SAFETY: the block may stay uninitialized.
-        unsafe { self.block.set_len(units) };
+        unsafe { self.block.set_len(len) };
         self.block.shrink_to_fit();
         let block = self.block.as_mut_ptr().cast::<u8>();
         let skip = block.addr().wrapping_neg() % Self::ALIGN;
@@ -618,9 +614,9 @@ impl<T> Entries<T> {
         assert_eq!((self.start.addr() % Self::ALIGN, first % Self::ALIGN), (0, 0));
         assert!(self.used <= self.room);
         assert!(self.block.capacity() <= self.block.len() + self.block.len() / 8);
-        assert_eq!(self.all_timers().count(), self.live());
+        assert_eq!(self.all_timers().count(), self.live);
         let vacant = self.on_list(VACANT).count();
-        assert_eq!(vacant, self.all().count() - self.live());
+        assert_eq!(vacant, self.all().count() - self.live);
         let moved = self.all_timers().filter(|&at| self.is_moved(at));
         assert_eq!(moved.count(), self.moved.len());
         for at in self.all_timers() {

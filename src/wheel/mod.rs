@@ -217,7 +217,7 @@ impl<T> Wheel<T> {
     /// Returns the number of timers in the wheel.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.entries.live()
+        self.entries.live
     }
 
     /// Returns whether the wheel holds no timers.

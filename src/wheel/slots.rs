@@ -95,29 +95,24 @@ impl Slots {
     pub(super) fn new(now: u64, geometry: Geometry, first: u32) -> Slots {
         let (mut words, mut levels, mut first) = (Vec::new(), Vec::new(), first);
         let (mut rows, size) = ([Row::default(); 64], geometry.size() as u32);
-        for level in 0..=geometry.levels() {
+        let bits = if size.is_power_of_two() { size.ilog2() } else { 0 };
+        for level in 0..geometry.levels() {
             levels.push(first);
-            let is_beyond = level == geometry.levels();
-            let has_parts = level > 0 && !is_beyond && size <= MANY && geometry.unit(level) <= LONG;
+            let has_parts = level > 0 && size <= MANY && geometry.unit(level) <= LONG;
             let part_bits = u32::from(has_parts) * PARTS.min(size).ilog2();
-            let end = first + if is_beyond { 1 } else { size << part_bits };
-            let bits = if size.is_power_of_two() { size.ilog2() as usize } else { 0 };
-            let row = level * bits;
-            if bits > 0 && !is_beyond {
-                let (mask, shift) = ((size << part_bits) - 1, row as u32 - part_bits);
-                rows[row..64.min(row + bits)].fill(Row {
-                    first,
-                    mask,
-                    shift,
-                    start: u64::MAX << row,
-                });
-            }
+            let (lists, row) = (size << part_bits, level as u32 * bits);
+            let (mask, shift, start) = (lists - 1, row.saturating_sub(part_bits), u64::MAX << row);
+            let end_row = 64.min(row + bits);
+            rows[row as usize..end_row as usize].fill(Row { first, mask, shift, start });
             let (level, part_bits, row) = (level as u8, part_bits as u8, row as u8);
             let word = Word { occupied: 0, level, part_bits, row };
             // The first word also has bits for lists before those of level 0.
-            words.resize(end.div_ceil(PER_WORD) as usize, word);
+            words.resize((first + lists).div_ceil(PER_WORD) as usize, word);
             first = words.len() as u32 * PER_WORD;
         }
+        levels.push(first);
+        let (level, row) = (geometry.levels() as u8, (geometry.levels() as u32 * bits) as u8);
+        words.push(Word { occupied: 0, level, part_bits: 0, row });
         debug_assert!(words.len() <= 64 * SUMMARIES);
         Slots {
             geometry,
