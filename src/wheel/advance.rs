@@ -21,7 +21,7 @@
 use core::cmp::Reverse;
 
 use super::Wheel;
-use super::entries::{DUE, EntryIndex, IN_HEAP, OVERDUE, SORTING, Stamp};
+use super::entries::{DUE, EntryIndex, IN_HEAP, OVERDUE, SORTING};
 use super::slots::Turn;
 use crate::id::TimerId;
 use crate::tick::Tick;
@@ -339,7 +339,7 @@ impl<T> Wheel<T> {
             return Some(Step::Due(sole));
         }
         self.slots.now = turn.start;
-        let level = self.slots.level_of(turn.list);
+        let (level, _) = self.slots.slot_of(turn.list);
         if level == 0 || level == self.geometry().levels() {
             // Those beyond all levels that are due later are linked again like postponed ones.
             self.take_ticks(turn.list);
@@ -393,14 +393,14 @@ impl<T> Wheel<T> {
     #[inline(never)]
     fn cascade(&mut self, budget: &mut usize) -> bool {
         let (first, mut left) = self.cascading;
-        let (mut round, mut budget_left) = (left, *budget);
+        let mut round = left;
         while left != 0 {
             let list = first.nth(round.trailing_zeros());
             let entry = self.entries.links(list).next;
             if entry == list {
                 left &= !(round & round.wrapping_neg());
-            } else if budget_left > 0 {
-                budget_left -= 1;
+            } else if *budget > 0 {
+                *budget -= 1;
                 let after = self.entries.links(entry).next;
                 // It arrives in the cache until it is the turn of this part again. To store to
                 // it would wait for that.
@@ -413,7 +413,6 @@ impl<T> Wheel<T> {
             round &= round - 1;
             round = if round == 0 { left } else { round };
         }
-        *budget = budget_left;
         self.cascading().for_each(|list| {
             self.entries.cut_before(list, self.entries.links(list).next);
         });
@@ -455,23 +454,18 @@ impl<T> Wheel<T> {
                 return Some(Step::Paused);
             }
             *budget -= 1;
-            let Reverse(sorted) = self.heap.pop()?;
-            if self.is_sorted_as(sorted) {
-                self.entries.unlink(sorted.2);
-                return Some(Step::Due(sorted.2));
+            let Reverse((deadline, stamp, entry)) = self.heap.pop()?;
+            // It may have ended or moved since it was put there.
+            let found = self.entries.find(entry.index().into(), stamp);
+            let header = found.map(|entry| self.entries.get(entry));
+            if header.is_some_and(|header| header.has(SORTING) && header.deadline == deadline) {
+                self.entries.unlink(entry);
+                return Some(Step::Due(entry));
             }
         }
         self.heap.clear();
         self.is_sorting = false;
         None
-    }
-
-    /// Returns whether a timer is still in the heap as it was put there: it may have ended, or
-    /// was rescheduled.
-    fn is_sorted_as(&self, (deadline, stamp, entry): (u64, Stamp, EntryIndex)) -> bool {
-        let found = self.entries.find(entry.index().into(), stamp);
-        let header = found.map(|entry| self.entries.get(entry));
-        header.is_some_and(|header| header.has(SORTING) && header.deadline == deadline)
     }
 
     /// Loads the next entry on the way from the end of a tick's list to its beginning. A caller

@@ -47,6 +47,7 @@ impl EntryIndex {
     }
 
     /// Returns the heads from this one on for which a bit is set.
+    #[inline]
     pub(super) fn picked(self, mut bits: u64) -> impl Iterator<Item = EntryIndex> {
         core::iter::from_fn(move || {
             let lists = (bits != 0).then(|| bits.trailing_zeros())?;
@@ -418,7 +419,7 @@ impl<T> Entries<T> {
 
     /// Stores a timer again under the id that it had, if possible in the entry that it had.
     pub(super) fn put_back(&mut self, id: TimerId, deadline: u64, payload: T) -> EntryIndex {
-        let stamp = Stamp::of(id).with(Tag(0));
+        let stamp = Stamp::of(id);
         let own = self.entry_at(id.index().into());
         if let Some(own) = own.filter(|&own| !self.is_timer(own)) {
             self.unlink(own);

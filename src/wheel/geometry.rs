@@ -30,7 +30,6 @@ pub struct Geometry {
 
 /// With two slots per level, 64 levels are needed to reach every u64.
 const MAX_LEVELS: usize = 64;
-const SIZES: core::ops::RangeInclusive<usize> = 2..=65_536;
 
 impl Geometry {
     /// Creates a shape with `size` slots per level and as many levels as deadlines
@@ -42,7 +41,7 @@ impl Geometry {
     /// # Errors
     /// Returns an error if `size` is not between 2 and 65,536.
     pub fn new(size: usize) -> Result<Geometry, InvalidGeometry> {
-        if !SIZES.contains(&size) {
+        if !(2..=65_536).contains(&size) {
             return Err(InvalidGeometry::Size(size));
         }
         let mut units = [1u64; MAX_LEVELS];

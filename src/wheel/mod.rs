@@ -469,10 +469,8 @@ impl<T> Wheel<T> {
     /// ```
     #[must_use]
     pub fn next_wakeup(&self) -> Option<Tick> {
-        match self.is_firing() || !self.entries.is_empty(OVERDUE) {
-            true => Some(self.now()),
-            false => self.next_slot(),
-        }
+        let has_due = self.is_firing() || !self.entries.is_empty(OVERDUE);
+        if has_due { Some(self.now()) } else { self.next_slot() }
     }
 
     /// Gives back the memory behind the last timer. The ids and the order of the timers do

@@ -151,15 +151,16 @@ impl Slots {
     #[inline(never)]
     pub(super) fn list_by_division(&mut self, deadline: u64) -> (EntryIndex, u64) {
         let level = self.geometry.level_of(self.now, deadline);
-        let (mut list, geometry) = (EntryIndex::new(self.levels[level]), &self.geometry);
+        let (first, geometry) = (EntryIndex::new(self.levels[level]), &self.geometry);
+        let mut list = first;
         if level == geometry.levels() {
             let others = if self.is_occupied(list) { self.beyond } else { u64::MAX };
             self.beyond = others.min(deadline);
         } else {
-            list = self.first_list(level, geometry.slot(level, deadline));
-            let Word { part_bits, .. } = *self.word_of(list);
+            let Word { part_bits, .. } = *self.word_of(first);
+            let slot = geometry.slot(level, deadline) << part_bits;
             let inner = geometry.slot(level.saturating_sub(1), deadline) << part_bits;
-            list = list.nth((inner / geometry.size()) as u32);
+            list = first.nth((slot + inner / geometry.size()) as u32);
         }
         let start = self.start_of(list);
         // Beyond all levels, an earlier deadline brings the turn of an occupied list forward.
@@ -261,22 +262,17 @@ impl Slots {
         &self.words[(list.index() / PER_WORD) as usize]
     }
 
-    /// Returns the level of a list. It is that behind the last one for the timers beyond all
-    /// levels.
-    #[inline(always)]
-    pub(super) fn level_of(&self, list: EntryIndex) -> usize {
-        self.word_of(list).level.into()
-    }
-
     /// Returns the last tick of a turn's slot, if it has no other part with an entry.
     #[inline(always)]
     pub(super) fn last_of(&self, turn: Turn) -> Option<u64> {
-        let unit = self.geometry.unit(self.level_of(turn.list));
+        let unit = self.geometry.unit(self.slot_of(turn.list).0);
         let is_sole = self.parts_of(turn.list).1.is_power_of_two();
         is_sole.then(|| turn.start.saturating_add(unit - 1))
     }
 
-    /// Returns the level of a list, and its slot in the level.
+    /// Returns the level of a list, and its slot in the level. The level is that behind the last
+    /// one for the timers beyond all levels.
+    #[inline(always)]
     pub(super) fn slot_of(&self, list: EntryIndex) -> (usize, usize) {
         let Word { level, part_bits, .. } = *self.word_of(list);
         let ahead = list.index() - self.levels[usize::from(level)];
