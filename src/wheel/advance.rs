@@ -233,8 +233,7 @@ impl<T> Wheel<T> {
         if !id.is_of(self.number) || self.find(id).is_some() {
             return Err(expired);
         }
-        let entries = &mut self.entries;
-        let entry = entries.put_back(id, deadline.0, expired.payload);
+        let entry = self.entries.put_back(id, deadline.0, expired.payload);
         self.link(entry);
         Ok(())
     }

@@ -27,17 +27,15 @@ impl<T> Wheel<T> {
     ) -> (TimerId, Tick) {
         // What is seldom needed is in a call at the end, so that nothing is saved for it.
         if deadline.0 > self.slots.now {
-            let list = self.slots.list_for(deadline.0);
-            if let Some(((list, start), entry)) =
-                list.and_then(|list| Some((list, self.entries.pop_vacant()?)))
-            {
-                let stamp = self.issue();
-                self.entries.fill(entry, deadline.0, stamp.with(tag), payload);
-                if self.entries.append(list, entry) == list {
-                    self.slots.occupy(list, start);
+            if let Some((list, start)) = self.slots.list_for(deadline.0) {
+                if let Some(entry) = self.entries.pop_vacant() {
+                    let stamp = self.issue();
+                    self.entries.fill(entry, deadline.0, stamp.with(tag), payload);
+                    if self.entries.append(list, entry) == list {
+                        self.slots.occupy(list, start);
+                    }
+                    return (TimerId::new(self.number, stamp.sequence(), entry.index()), deadline);
                 }
-                let id = TimerId::new(self.number, stamp.sequence(), entry.index());
-                return (id, deadline);
             }
         }
         self.schedule_slowly(deadline, tag, payload)

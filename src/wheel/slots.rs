@@ -51,7 +51,7 @@ pub(super) struct Slots {
     levels: Box<[u32]>,
     /// Whether a list may be out of order, up to the lists of level 0. Others need no order.
     pub(super) unsorted: Box<[bool]>,
-    /// No timer beyond the reach of the levels is due before this tick.
+    /// The first tick of the rotation of the levels that has the first timer beyond them.
     beyond: u64,
 }
 
@@ -151,21 +151,18 @@ impl Slots {
     #[inline(never)]
     pub(super) fn list_by_division(&mut self, deadline: u64) -> (EntryIndex, u64) {
         let level = self.geometry.level_of(self.now, deadline);
-        let (first, geometry) = (EntryIndex::new(self.levels[level]), &self.geometry);
-        let mut list = first;
-        if level == geometry.levels() {
-            let others = if self.is_occupied(list) { self.beyond } else { u64::MAX };
-            self.beyond = others.min(deadline);
-        } else {
-            let Word { part_bits, .. } = *self.word_of(first);
-            let slot = geometry.slot(level, deadline) << part_bits;
-            let inner = geometry.slot(level.saturating_sub(1), deadline) << part_bits;
-            list = first.nth((slot + inner / geometry.size()) as u32);
+        let (first, unit) = (EntryIndex::new(self.levels[level]), self.geometry.unit(level));
+        let (slot, ahead) = (self.geometry.slot(level, deadline) as u32, deadline % unit);
+        let start = deadline - ahead;
+        if level == self.geometry.levels() {
+            self.beyond = if self.is_occupied(first) { self.beyond.min(start) } else { start };
+            // An earlier one brings the turn of an occupied list forward, too.
+            self.next = self.next.min(start);
+            return (first, start);
         }
-        let start = self.start_of(list);
-        // Beyond all levels, an earlier deadline brings the turn of an occupied list forward.
-        self.next = self.next.min(start);
-        (list, start)
+        let Word { part_bits, .. } = *self.word_of(first);
+        let part = ((ahead << part_bits) / unit) as u32;
+        (first.nth((slot << part_bits) + part), start)
     }
 
     /// Returns the first list of a slot.
@@ -183,10 +180,9 @@ impl Slots {
 
     /// Returns a tick before which no deadline belongs to a list that has an entry.
     pub(super) fn start_of_part(&self, list: EntryIndex) -> u64 {
-        let part = u64::from(list.index() - self.parts_of(list).0.index());
         let Word { level, part_bits, .. } = *self.word_of(list);
-        let inner = (part * self.geometry.size() as u64) >> part_bits;
-        let ahead = inner * self.geometry.unit(usize::from(level).saturating_sub(1));
+        let part = u64::from(list.index() % (1 << part_bits));
+        let ahead = (part * self.geometry.unit(level.into())) >> part_bits;
         self.start_of(list).saturating_add(ahead)
     }
 
@@ -253,7 +249,7 @@ impl Slots {
         let (level, slot) = self.slot_of(list);
         match level < self.geometry.levels() {
             true => self.geometry.start_of(level, slot, self.now),
-            false => self.beyond - self.beyond % self.geometry.unit(level),
+            false => self.beyond,
         }
     }
 
