@@ -577,18 +577,16 @@ impl<T> Entries<T> {
         self.live == 0 && self.used >= WORTH_FREEING.saturating_mul(Self::STRIDE)
     }
 
-    /// Returns the block of a storage without timers, to be dropped after a lock is released: the
-    /// system takes a while for each of its pages. The heads move to a new one.
+    /// Returns the storage, which has no timers, to be dropped after a lock is released: the
+    /// system takes a while for each of its pages. A new one with the same heads replaces it.
     #[cold]
-    pub(super) fn give_back(&mut self) -> impl Sized + use<T> {
+    pub(super) fn give_back(&mut self) -> Entries<T> {
         debug_assert!(self.live == 0 && self.moved.is_empty());
-        let (block, start) = (core::mem::take(&mut self.block), self.start);
-        (self.start, self.used, self.room) = (ptr::null_mut(), 0, 0);
-        self.grow();
+        let mut new = Entries::new(self.first);
         // SAFETY: both blocks have all heads.
-        unsafe { ptr::copy_nonoverlapping(start, self.start, self.first as usize) };
-        self.set_apart(VACANT);
-        block
+        unsafe { ptr::copy_nonoverlapping(self.start, new.start, self.first as usize) };
+        new.set_apart(VACANT);
+        core::mem::replace(self, new)
     }
 
     /// Passes at most `budget` vacant entries at the end of the block, and gives their memory
@@ -653,7 +651,7 @@ impl<T: Clone> Clone for Entries<T> {
 /// Drops every payload, even if dropping one of them panics.
 impl<T> Drop for Entries<T> {
     fn drop(&mut self) {
-        if core::mem::needs_drop::<T>() {
+        if core::mem::needs_drop::<T>() && self.live > 0 {
             let first = self.start.wrapping_add(self.first as usize).cast::<Entry<T>>();
             let entries = (self.used / Self::STRIDE) as usize;
             // SAFETY: so many entries lie side by side, and nothing uses them any more.

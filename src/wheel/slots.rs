@@ -110,6 +110,7 @@ impl Slots {
             words.resize((first + lists).div_ceil(PER_WORD) as usize, word);
             first = words.len() as u32 * PER_WORD;
         }
+        // Behind them is the list of what no level reaches.
         levels.push(first);
         let (level, row) = (geometry.levels() as u8, (geometry.levels() as u32 * bits) as u8);
         words.push(Word { occupied: 0, level, part_bits: 0, row });
