@@ -36,9 +36,9 @@ struct Call {
 /// lowers the call's count here.
 const CALLS: [Call; 24] = [
     Call { name: "wheel: cancel and schedule", instructions: 141, run: wheel_pair },
-    Call { name: "wheel: postpone", instructions: 52, run: wheel_postpone },
-    Call { name: "wheel: disarm and arm", instructions: 90, run: wheel_reuse },
-    Call { name: "wheel: bring forward", instructions: 125, run: wheel_bring_forward },
+    Call { name: "wheel: postpone", instructions: 51, run: wheel_postpone },
+    Call { name: "wheel: disarm and arm", instructions: 84, run: wheel_reuse },
+    Call { name: "wheel: bring forward", instructions: 124, run: wheel_bring_forward },
     Call { name: "wheel: schedule, cascade and expire", instructions: 369, run: wheel_expire },
     Call { name: "wheel: alone on a tick", instructions: 400, run: wheel_alone },
     Call { name: "wheel: alone, two cascades away", instructions: 415, run: wheel_alone_far },
