@@ -263,7 +263,13 @@ impl<T> Wheel<T> {
     pub(crate) fn step(&mut self, to: Tick, budget: &mut usize) -> Step {
         let to = to.0.max(self.slots.now);
         if !self.is_passing_to(to) {
-            self.begin_pass(to);
+            // A pass to another tick ends here, and what it leaves is due now.
+            if !self.entries.is_empty(OVERDUE) {
+                self.is_sorting |= self.take_unsorted(OVERDUE) || self.is_firing();
+                self.entries.move_all(OVERDUE, DUE);
+            }
+            self.pass = (self.pass.0 + 1, to);
+            self.slots.next = 0;
         }
         loop {
             if self.cascading.1 != 0 && !self.cascade(budget) {
@@ -288,17 +294,6 @@ impl<T> Wheel<T> {
                 return step;
             }
         }
-    }
-
-    /// Begins a pass to a tick. A pass to another tick ends here, and what it leaves is due now.
-    #[inline(always)]
-    fn begin_pass(&mut self, to: u64) {
-        if !self.entries.is_empty(OVERDUE) {
-            self.is_sorting |= self.take_unsorted(OVERDUE) || self.is_firing();
-            self.entries.move_all(OVERDUE, DUE);
-        }
-        self.pass = (self.pass.0 + 1, to);
-        self.slots.next = 0;
     }
 
     /// Returns whether a pass to this tick is under way.
@@ -341,21 +336,15 @@ impl<T> Wheel<T> {
         let (level, _) = self.slots.slot_of(turn.list);
         if level == 0 || level == self.geometry().levels() {
             // Those beyond all levels that are due later are linked again like postponed ones.
-            self.take_ticks(turn.list);
+            self.is_sorting |= self.take_unsorted(turn.list);
+            self.ahead = self.entries.links(turn.list).prev;
+            self.entries.move_all(turn.list, DUE);
+            self.slots.vacate(turn.list, 1);
         } else {
             self.cascading = self.slots.parts_of(turn.list);
             self.slots.vacate(self.cascading.0, self.cascading.1);
         }
         None
-    }
-
-    /// Gives a list its turn whose timers may be due.
-    #[inline(always)]
-    fn take_ticks(&mut self, list: EntryIndex) {
-        self.is_sorting |= self.take_unsorted(list);
-        self.ahead = self.entries.links(list).prev;
-        self.entries.move_all(list, DUE);
-        self.slots.vacate(list, 1);
     }
 
     /// Takes the only timer out of a slot whose turn comes, if the timer is due by `to`.
@@ -422,8 +411,7 @@ impl<T> Wheel<T> {
 
     /// Returns the lists of an outer slot that are left to cascade.
     pub(super) fn cascading(&self) -> impl Iterator<Item = EntryIndex> + use<T> {
-        let (first, left) = self.cascading;
-        first.picked(left)
+        self.cascading.0.picked(self.cascading.1)
     }
 
     /// Links a timer of a slot whose turn has come again, if it was postponed. Otherwise puts

@@ -199,6 +199,15 @@ impl<T> Wheel<T> {
     }
 }
 
+impl<'a, T> IntoIterator for &'a Wheel<T> {
+    type Item = (TimerId, Tick, &'a T);
+    type IntoIter = vec::IntoIter<Self::Item>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter().collect::<Vec<_>>().into_iter()
+    }
+}
+
 /// Returns every timer exactly once, in no particular order. Moves all of them into a vector.
 impl<T> IntoIterator for Wheel<T> {
     type Item = (TimerId, Tick, T);
