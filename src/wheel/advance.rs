@@ -350,29 +350,28 @@ impl<T> Wheel<T> {
     /// Takes the only timer out of a slot whose turn comes, if the timer is due by `to`.
     #[inline(always)]
     fn take_sole(&mut self, turn: Turn, to: u64) -> Option<EntryIndex> {
-        let (sole, deadline) = self.sole_of(turn).filter(|&(_, deadline)| deadline <= to)?;
+        let (sole, deadline) = self.sole_of(turn, to)?;
         self.slots.now = deadline;
         self.unlink(sole);
         Some(sole)
     }
 
-    /// Returns the only timer of a slot, and its deadline, if that is within the slot: no other
-    /// timer of the wheel is due before the end of it.
+    /// Returns the only timer of a slot, and its deadline, if that is within the slot and at most
+    /// `to`: no other timer of the wheel is due before the end of the slot.
     #[inline(always)]
-    fn sole_of(&self, turn: Turn) -> Option<(EntryIndex, u64)> {
+    fn sole_of(&self, turn: Turn, to: u64) -> Option<(EntryIndex, u64)> {
         let sole = self.entries.sole_of(turn.list)?;
         let deadline = self.deadline_of(sole).0;
-        (deadline <= self.slots.last_of(turn)?).then_some((sole, deadline))
+        let is_first = deadline <= to && deadline <= self.slots.last_of(turn)?;
+        is_first.then_some((sole, deadline))
     }
 
     /// Returns the tick at which a shard wants to be visited: that of [`Wheel::next_wakeup`] or,
     /// if the next slot has one timer, the tick at which that is due.
     pub(crate) fn next_visit(&self) -> Option<Tick> {
         let wakeup = self.next_wakeup()?;
-        if wakeup == self.now() {
-            return Some(wakeup);
-        }
-        let sole = self.sole_of(self.slots.next_turn());
+        let turn = (wakeup > self.now()).then(|| self.slots.next_turn());
+        let sole = turn.and_then(|turn| self.sole_of(turn, u64::MAX));
         Some(sole.map_or(wakeup, |(_, deadline)| Tick(deadline)))
     }
 
