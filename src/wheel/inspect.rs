@@ -91,8 +91,8 @@ impl<T> Wheel<T> {
 
     /// Returns the number of timers in a slot of a level, up to `most`.
     pub(crate) fn count_in_slot(&self, level: usize, slot: usize, most: usize) -> usize {
-        let parts = self.slots.parts(self.slots.first_list(level, slot));
-        parts.flat_map(|list| self.entries.on_list(list)).take(most).count()
+        let timers = self.slots.lists(level, slot).flat_map(|list| self.entries.on_list(list));
+        timers.take(most).count()
     }
 
     /// Returns the occupied slots, in the order of their turns, for debugging and
@@ -109,13 +109,14 @@ impl<T> Wheel<T> {
     /// ```
     pub fn slots(&self) -> impl Iterator<Item = Slot> + '_ {
         let slots = &self.slots;
-        let is_first = |&list: &_| slots.parts(list).next() == Some(list);
-        slots.occupied().filter(is_first).map(|list| {
-            let entries = slots.parts(list).flat_map(|part| self.entries.on_list(part));
+        slots.occupied().filter_map(|list| {
+            let (level, index) = slots.slot_of(list);
+            // The first part tells the timers of all.
+            slots.lists(level, index).next().filter(|&first| first == list)?;
+            let entries = slots.lists(level, index).flat_map(|list| self.entries.on_list(list));
             let mut timers: Vec<_> = entries.map(|entry| self.id(entry)).collect();
             timers.sort_unstable();
-            let (level, index) = slots.slot_of(list);
-            Slot { level, index, start: Tick(slots.start_of(list)), timers }
+            Some(Slot { level, index, start: Tick(slots.start_of(list)), timers })
         })
     }
 
@@ -129,7 +130,7 @@ impl<T> Wheel<T> {
     /// on no list.
     #[cfg(test)]
     pub(crate) fn assert_consistent_beside(&self, elsewhere: usize) {
-        use super::entries::{DUE, EntryIndex, IN_HEAP, OVERDUE, SORTING};
+        use super::entries::{DUE, EntryIndex, IN_HEAP, OVERDUE, OWN_LISTS, SORTING};
 
         self.entries.assert_consistent();
         let on = |list| self.entries.on_list(list);
@@ -148,17 +149,14 @@ impl<T> Wheel<T> {
         assert!(self.is_sorting || self.heap.is_empty() && self.entries.is_empty(IN_HEAP));
         assert!(self.pass != self.ended || self.entries.is_empty(DUE));
         let cascading: Vec<_> = self.cascading().collect();
-        for level in 0..=self.slots.last_level() {
-            let is_beyond = level == self.geometry().levels();
-            let slots = if is_beyond { 1 } else { self.geometry().size() };
-            let first = |slot| self.slots.first_list(level, slot).index();
-            for list in (first(0)..first(slots)).map(EntryIndex::new) {
-                let has_bit = !cascading.contains(&list) && !self.entries.is_empty(list);
-                assert_eq!(self.slots.is_occupied(list), has_bit);
-                let stamps = on(list).map(|at| self.entries.get(at).stamp);
-                let is_unordered = self.slots.unsorted.get(list.index() as usize);
-                assert!(stamps.is_sorted() || *is_unordered.unwrap_or(&true));
-            }
+        let last = self.slots.last_level();
+        let lists = (OWN_LISTS..self.slots.end()).map(EntryIndex::new);
+        for list in lists.take_while(|&list| self.slots.slot_of(list).0 <= last) {
+            let has_bit = !cascading.contains(&list) && !self.entries.is_empty(list);
+            assert_eq!(self.slots.is_occupied(list), has_bit);
+            let stamps = on(list).map(|at| self.entries.get(at).stamp);
+            let is_unordered = self.slots.unsorted.get(list.index() as usize);
+            assert!(stamps.is_sorted() || *is_unordered.unwrap_or(&true));
         }
         let turn = |list| Turn { start: self.slots.start_of(list), list };
         let turns: Vec<_> = self.slots.occupied().map(turn).collect();

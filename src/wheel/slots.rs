@@ -95,6 +95,7 @@ impl Slots {
     pub(super) fn new(now: u64, geometry: Geometry, first: u32) -> Slots {
         let (mut words, mut levels, mut first) = (Vec::new(), Vec::new(), first);
         let (mut rows, size) = ([Row::default(); 64], geometry.size() as u32);
+        // Without bits, levels have no rows.
         let bits = if size.is_power_of_two() { size.ilog2() } else { 0 };
         for level in 0..geometry.levels() {
             levels.push(first);
@@ -166,16 +167,11 @@ impl Slots {
         (first.nth((slot << part_bits) + part), start)
     }
 
-    /// Returns the first list of a slot.
-    pub(super) fn first_list(&self, level: usize, slot: usize) -> EntryIndex {
+    /// Returns the lists of a slot that have an entry.
+    pub(super) fn lists(&self, level: usize, slot: usize) -> impl Iterator<Item = EntryIndex> {
         let first = EntryIndex::new(self.levels[level]);
         let Word { part_bits, .. } = *self.word_of(first);
-        first.nth((slot as u32) << part_bits)
-    }
-
-    /// Returns the lists of a list's slot that have an entry.
-    pub(super) fn parts(&self, list: EntryIndex) -> impl Iterator<Item = EntryIndex> + use<> {
-        let (first, parts) = self.parts_of(list);
+        let (first, parts) = self.parts_of(first.nth((slot as u32) << part_bits));
         first.picked(parts)
     }
 
