@@ -367,18 +367,16 @@ impl<T> Wheel<T> {
     /// ```
     #[inline]
     pub fn cancel(&mut self, id: TimerId) -> Option<T> {
-        // What is seldom needed is in a call at the end, so that nothing is saved for it.
-        match self.entries.find(id.index_in(self.number)?, Stamp::of(id)) {
-            Some(entry) if self.len() > 1 && !self.entries.is_moved(entry) => {
-                // The stamp, which was just compared, is cleared first: after a store to
-                // another entry, the compiler would load it again.
-                let payload = self.entries.take(entry);
-                self.unlink(entry);
-                self.entries.vacate(entry);
-                Some(payload)
-            }
-            _ => self.cancel_slowly(id),
-        }
+        // What is seldom needed is in another call, so that nothing is saved for it.
+        let found = self.entries.find(id.index_in(self.number)?, Stamp::of(id));
+        let plain = found.filter(|&entry| self.len() > 1 && !self.entries.is_moved(entry));
+        let Some(entry) = plain else { return self.cancel_slowly(id) };
+        // The stamp, which was just compared, is cleared first: after a store to another entry,
+        // the compiler would load it again.
+        let payload = self.entries.take(entry);
+        self.unlink(entry);
+        self.entries.vacate(entry);
+        Some(payload)
     }
 
     #[cold]
