@@ -51,8 +51,8 @@ impl<T> Core<T> {
     /// Returns the earliest `next` after checking it. A shard's `next` may belong to a
     /// timer that was since cancelled or postponed, because these calls do not update it.
     /// Checks the shards, the earliest first, until one confirms its `next`. Keeps
-    /// a `next` that is later than the wheel's own next wake-up, because a timer's slot
-    /// need not be entered before its deadline.
+    /// a `next` that is later than what the wheel knows, because a timer's slot need not be
+    /// entered before its deadline.
     pub(crate) fn confirm_next_due(&self) -> Tick {
         // Each shard once, unless other threads schedule meanwhile.
         for _ in 0..=self.shards.len() {
@@ -60,7 +60,7 @@ impl<T> Core<T> {
                 break;
             };
             let shard = cell.lock();
-            let next = shard.next_wakeup();
+            let next = shard.next_visit();
             if next <= cell.next() {
                 break;
             }
@@ -72,12 +72,11 @@ impl<T> Core<T> {
     /// Returns the earliest tick after `now` at which a shard has something to do,
     /// without regard to overdue timers.
     pub(crate) fn next_due_after(&self, now: Tick) -> Tick {
-        let next = self.next_due();
-        if next > now {
-            return next;
-        }
-        let nexts = self.shards.iter().filter_map(|cell| cell.lock().wheel.next_slot());
-        nexts.min().unwrap_or(Tick::MAX)
+        let slot = |cell: &ShardCell<T>| cell.lock().wheel.next_slot();
+        let after = |cell: &ShardCell<T>| {
+            Some(cell.next()).filter(|&next| next > now).or_else(|| slot(cell))
+        };
+        self.shards.iter().filter_map(after).filter(|&next| next > now).min().unwrap_or(Tick::MAX)
     }
 
     /// Makes the caller's loop run once, for a task that does not come from a wheel.

@@ -58,7 +58,7 @@ impl<T> Shard<T> {
     }
 
     /// Returns the tick at which the shard currently wants to be visited.
-    pub(crate) fn next_wakeup(&self) -> Tick {
+    pub(crate) fn next_visit(&self) -> Tick {
         if self.wake_driver { Tick(0) } else { self.wheel.next_visit().unwrap_or(Tick::MAX) }
     }
 

@@ -371,7 +371,7 @@ impl<T> Wheel<T> {
     pub(crate) fn next_visit(&self) -> Option<Tick> {
         let wakeup = self.next_wakeup()?;
         let turn = (wakeup > self.now()).then(|| self.slots.next_turn());
-        let sole = turn.and_then(|turn| self.sole_of(turn, u64::MAX));
+        let sole = turn.and_then(|turn| self.sole_of(turn, Tick::MAX.0 - 1));
         Some(sole.map_or(wakeup, |(_, deadline)| Tick(deadline)))
     }
 
@@ -380,14 +380,15 @@ impl<T> Wheel<T> {
     #[inline(never)]
     fn cascade(&mut self, budget: &mut usize) -> bool {
         let (first, mut left) = self.cascading;
-        let mut round = left;
+        let (mut round, mut budget_left) = (left, *budget);
         while left != 0 {
             let list = first.nth(round.trailing_zeros());
             let entry = self.entries.links(list).next;
             if entry == list {
+                self.entries.set_apart(list);
                 left &= !(round & round.wrapping_neg());
-            } else if *budget > 0 {
-                *budget -= 1;
+            } else if budget_left > 0 {
+                budget_left -= 1;
                 let after = self.entries.links(entry).next;
                 // It arrives in the cache until it is the turn of this part again. To store to
                 // it would wait for that.
@@ -400,10 +401,11 @@ impl<T> Wheel<T> {
             round &= round - 1;
             round = if round == 0 { left } else { round };
         }
+        *budget = budget_left;
+        self.cascading.1 = left;
         self.cascading().for_each(|list| {
             self.entries.cut_before(list, self.entries.links(list).next);
         });
-        self.cascading.1 = left;
         self.is_sorting |= self.take_unsorted(DUE);
         left == 0
     }
@@ -605,7 +607,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wheel_has_not_settled_while_passes_to_two_ticks_take_turns() {
+    fn a_wheel_has_not_passed_while_passes_to_two_ticks_take_turns() {
         let mut wheel = Wheel::new(64);
         [100; 9].iter().for_each(|&tick| _ = wheel.schedule_at(Tick(tick), ()));
         let (passes, mut fired) = (wheel.passes(), 0);

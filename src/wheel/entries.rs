@@ -546,10 +546,11 @@ impl<T> Entries<T> {
     /// must suffice for those in use. The system moves the pages of a large block instead of
     /// copying them.
     fn set_room(&mut self, words: usize) -> Result<(), ReserveError> {
-        if words > (u32::MAX - self.first - Self::STRIDE) as usize {
+        let slack = Self::ALIGN / size_of::<u64>();
+        if words > (u32::MAX - self.first - Self::STRIDE) as usize - slack {
             return Err(ReserveError::TooMany);
         }
-        let len = self.first as usize + words + Self::ALIGN / size_of::<u64>();
+        let len = self.first as usize + words + slack;
         let skipped = self.start.addr().saturating_sub(self.block.as_ptr().addr());
         let more = len.saturating_sub(self.block.len());
         let grown = self.block.try_reserve_exact(more);

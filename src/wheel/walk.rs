@@ -199,6 +199,7 @@ impl<T> Wheel<T> {
     }
 }
 
+/// Returns what [`Wheel::iter`] does, but collects it into a vector first.
 impl<'a, T> IntoIterator for &'a Wheel<T> {
     type Item = (TimerId, Tick, &'a T);
     type IntoIter = vec::IntoIter<Self::Item>;

@@ -1,5 +1,7 @@
 //! The ticker's visits to a shard.
 
+use std::time::Duration;
+
 use crate::engine::Engine;
 use crate::engine::expire::{BATCHES_PER_RING, ENTRIES_PER_BATCH};
 use crate::tick::Tick;
@@ -34,4 +36,20 @@ fn what_was_cancelled_in_many_shards_is_slept_over() {
     }
     assert_eq!(engine.cancel_all().len(), 200);
     assert_eq!(engine.core.confirm_next_due(), Tick::MAX);
+}
+
+/// Otherwise a clock that runs to the next of them would believe that there is none.
+#[test]
+fn beside_an_overdue_shard_the_next_tick_is_that_of_another_shards_timer() {
+    let (engine, clock) = Engine::builder().shards(2).start_virtual().unwrap();
+    let core = &engine.core;
+    let in_second = |n: u64| {
+        let timer = Timer::at(Time::from_millis(100), n).named(n.to_string());
+        let id = engine.schedule(timer).unwrap();
+        id.wheels_after(core.first) == 1 || !engine.cancel(id).is_cancelled()
+    };
+    assert!((0..).any(in_second));
+    clock.advance(Duration::from_millis(80));
+    core.request_run();
+    assert_eq!(core.next_due_after(core.tick_now()), Tick(100));
 }
