@@ -607,6 +607,17 @@ mod tests {
     }
 
     #[test]
+    fn a_slot_that_was_cascaded_has_its_turn_again() {
+        let mut wheel = Wheel::new(64);
+        for start in [64, 4_096 + 64] {
+            assert!(wheel.pop_due(Tick(start - 1)).is_none());
+            [start + 1, start + 2].map(|tick| wheel.schedule_at(Tick(tick), ()));
+            assert_eq!(wheel.next_wakeup(), Some(Tick(start)));
+            assert!(wheel.pop_due(Tick(start + 2)).and(wheel.pop_due(Tick(start + 2))).is_some());
+        }
+    }
+
+    #[test]
     fn a_wheel_has_not_passed_while_passes_to_two_ticks_take_turns() {
         let mut wheel = Wheel::new(64);
         [100; 9].iter().for_each(|&tick| _ = wheel.schedule_at(Tick(tick), ()));
