@@ -611,7 +611,9 @@ mod tests {
         let mut wheel = Wheel::new(64);
         for start in [64, 4_096 + 64] {
             assert!(wheel.pop_due(Tick(start - 1)).is_none());
-            [start + 1, start + 2].map(|tick| wheel.schedule_at(Tick(tick), ()));
+            for tick in [start + 1, start + 2] {
+                wheel.schedule_at(Tick(tick), ());
+            }
             assert_eq!(wheel.next_wakeup(), Some(Tick(start)));
             assert!(wheel.pop_due(Tick(start + 2)).and(wheel.pop_due(Tick(start + 2))).is_some());
         }
