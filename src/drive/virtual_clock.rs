@@ -366,8 +366,8 @@ impl VirtualClock {
     /// Panics if the calling thread is a busy worker of the same engine, for instance
     /// within a task, because the call would wait for itself. A thread that has called `recv` is a
     /// busy worker while it keeps the handle, unless that waits in another thread within a second.
-    /// Such a thread may call [`advance`](VirtualClock::advance). Panics if an expected worker has not come
-    /// within thirty seconds of real time. Panics if the clock moves awaited timers, which
+    /// Such a thread may call [`advance`](VirtualClock::advance). Panics if an expected worker has
+    /// not come within thirty seconds of real time. Panics if the clock moves awaited timers, which
     /// have no workers; call [`run_until_settled`](VirtualClock::run_until_settled) then.
     pub fn run_until(&self, time: Time) {
         assert!(

@@ -314,7 +314,7 @@ impl<H: Handle> Future for Sleep<H> {
 
 #[cold]
 pub(super) fn panic_of_refusal() -> ! {
-    panic!("the timers were shut down, or drain, and accept no waits: end the tasks before")
+    panic!("the timers were shut down or are draining: let tasks end before that")
 }
 
 impl<H: Handle> Drop for Sleep<H> {

@@ -4,7 +4,7 @@ use super::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tickwheel::time::Elapsed;
 
-const ASKS: &str = "the timers were shut down, or drain, and accept no waits: end the tasks before";
+const ASKS: &str = "the timers were shut down or are draining: let tasks end before that";
 
 /// Asserts that a call panics, and that the panic says what to do.
 fn is_refused<R>(wait: impl FnOnce() -> R) {
