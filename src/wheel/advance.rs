@@ -328,51 +328,45 @@ impl<T> Wheel<T> {
             return Some(self.end_pass(turn));
         } else if *budget == 0 {
             return Some(Step::Paused);
-        } else if let Some(sole) = self.take_sole(turn, last) {
-            *budget -= 1;
-            return Some(Step::Due(sole));
         }
         self.slots.now = turn.start;
-        let (level, _) = self.slots.slot_of(turn.list);
-        if level == 0 || level == self.geometry().levels() {
+        if let Some(sole) = self.sole_of(turn) {
+            *budget -= 1;
+            self.unlink(sole);
+            let deadline = self.deadline_of(sole);
+            if deadline.0 > turn.last.min(last) {
+                self.link(sole);
+                return None;
+            }
+            self.slots.now = deadline.0;
+            return Some(Step::Due(sole));
+        }
+        if turn.level == 0 || usize::from(turn.level) == self.geometry().levels() {
             // Those beyond all levels that are due later are linked again like postponed ones.
             self.is_sorting |= self.take_unsorted(turn.list);
             self.ahead = self.entries.links(turn.list).prev;
             self.entries.move_all(turn.list, DUE);
-            self.slots.vacate(turn.list, 1);
         } else {
-            self.cascading = self.slots.parts_of(turn.list);
-            self.slots.vacate(self.cascading.0, self.cascading.1);
+            self.cascading = (turn.list, turn.lists);
         }
+        self.slots.vacate(turn.list, turn.lists);
         None
     }
 
-    /// Takes the only timer out of a slot whose turn comes, if the timer is due by `to`.
+    /// Returns the only timer of a slot. If it is due within the slot, no other timer of the wheel
+    /// is due before the slot's end.
     #[inline(always)]
-    fn take_sole(&mut self, turn: Turn, to: u64) -> Option<EntryIndex> {
-        let (sole, deadline) = self.sole_of(turn, to)?;
-        self.slots.now = deadline;
-        self.unlink(sole);
-        Some(sole)
-    }
-
-    /// Returns the only timer of a slot, and its deadline, if that is within the slot and at most
-    /// `to`: no other timer of the wheel is due before the end of the slot.
-    #[inline(always)]
-    fn sole_of(&self, turn: Turn, to: u64) -> Option<(EntryIndex, u64)> {
-        let sole = self.entries.sole_of(turn.list)?;
-        let deadline = self.deadline_of(sole).0;
-        let is_first = deadline <= to && deadline <= self.slots.last_of(turn)?;
-        is_first.then_some((sole, deadline))
+    fn sole_of(&self, turn: Turn) -> Option<EntryIndex> {
+        if turn.lists == 1 { self.entries.sole_of(turn.list) } else { None }
     }
 
     /// Returns the tick at which a shard wants to be visited: that of [`Wheel::next_wakeup`] or,
     /// if the next slot has one timer, the tick at which that is due.
     pub(crate) fn next_visit(&self) -> Option<Tick> {
-        let wakeup = self.next_wakeup()?;
-        let turn = (wakeup > self.now()).then(|| self.slots.next_turn());
-        let sole = turn.and_then(|turn| self.sole_of(turn, Tick::MAX.0 - 1));
-        Some(sole.map_or(wakeup, |(_, deadline)| Tick(deadline)))
+        let (wakeup, turn) = (self.next_wakeup()?, self.slots.next_turn());
+        let sole = self.sole_of(turn).filter(|_| wakeup > self.now());
+        let due = sole.map_or(Tick::MAX, |sole| self.deadline_of(sole));
+        Some(if due.0 <= turn.last.min(Tick::MAX.0 - 1) { due } else { wakeup })
     }
 
     /// Links the timers of an outer slot again, further inward, one of each part in turn. None
@@ -482,7 +476,7 @@ impl<T> Wheel<T> {
             return Some(self.now());
         }
         let turn = self.slots.next_turn();
-        (turn != Turn::NEVER).then_some(Tick(turn.start))
+        (turn.list != Turn::NEVER.list).then_some(Tick(turn.start))
     }
 
     /// Returns the number of passes that have begun, for [`Wheel::has_passed`].

@@ -356,6 +356,7 @@ impl<T> Entries<T> {
     }
 
     /// Forgets where a timer is that is about to be taken.
+    #[inline]
     pub(super) fn forget_if_moved(&mut self, at: EntryIndex) {
         if self.is_moved(at) {
             self.moved.remove(&self.get(at).stamp.sequence());

@@ -78,16 +78,22 @@ struct Word {
 }
 
 /// The turn of a slot.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy)]
 pub(super) struct Turn {
     /// The first tick of the slot.
     pub(super) start: u64,
+    /// The last tick of the slot.
+    pub(super) last: u64,
+    pub(super) level: u8,
     /// The first of the slot's lists that has an entry.
     pub(super) list: EntryIndex,
+    /// A bit for each of the slot's lists that has an entry, from that one on.
+    pub(super) lists: u64,
 }
 
 impl Turn {
-    pub(super) const NEVER: Turn = Turn { start: u64::MAX, list: EntryIndex::new(0) };
+    pub(super) const NEVER: Turn =
+        Turn { start: u64::MAX, last: u64::MAX, level: 0, list: EntryIndex::new(0), lists: 0 };
 }
 
 impl Slots {
@@ -169,10 +175,11 @@ impl Slots {
 
     /// Returns the lists of a slot that have an entry.
     pub(super) fn lists(&self, level: usize, slot: usize) -> impl Iterator<Item = EntryIndex> {
-        let first = EntryIndex::new(self.levels[level]);
-        let Word { part_bits, .. } = *self.word_of(first);
-        let (first, parts) = self.parts_of(first.nth((slot as u32) << part_bits));
-        first.picked(parts)
+        let level = EntryIndex::new(self.levels[level]);
+        let part_bits = self.word_of(level).part_bits;
+        let first = level.nth((slot as u32) << part_bits);
+        let parts = self.word_of(first).occupied >> (first.index() % PER_WORD);
+        first.picked(parts & ((1 << (1 << part_bits)) - 1))
     }
 
     /// Returns a tick before which no deadline belongs to a list that has an entry.
@@ -225,17 +232,22 @@ impl Slots {
     /// Returns the turn of the slot to which the first occupied list of a word belongs.
     #[inline(always)]
     fn turn_in(&self, index: usize) -> Turn {
-        let word = &self.words[index];
-        let list = EntryIndex::new(index as u32 * PER_WORD + word.occupied.trailing_zeros());
-        let row = &self.rows[usize::from(word.row) % 64];
-        let start = if row.mask == 0 {
-            self.start_of(list)
+        let Word { occupied, level, part_bits, row } = self.words[index];
+        let bit = occupied.trailing_zeros();
+        let list = EntryIndex::new(index as u32 * PER_WORD + bit);
+        let row = &self.rows[usize::from(row) % 64];
+        let (start, last) = if row.mask == 0 {
+            let start = self.start_of(list);
+            (start, start.saturating_add(self.geometry.unit(level.into()) - 1))
         } else {
             let offset = u64::from(list.index() - row.first) << row.shift & row.start;
             let rotation = (u64::from(row.mask) + 1) << row.shift;
-            self.now & rotation.wrapping_neg() | offset
+            let start = self.now & rotation.wrapping_neg() | offset;
+            (start, start | !row.start)
         };
-        Turn { start, list }
+        let parts = 1 << part_bits;
+        let lists = occupied >> bit & ((1 << (parts - bit % parts)) - 1);
+        Turn { start, last, level, list, lists }
     }
 
     /// Returns the first tick of a list's slot, which is in the present rotation of its level.
@@ -255,14 +267,6 @@ impl Slots {
         &self.words[(list.index() / PER_WORD) as usize]
     }
 
-    /// Returns the last tick of a turn's slot, if it has no other part with an entry.
-    #[inline(always)]
-    pub(super) fn last_of(&self, turn: Turn) -> Option<u64> {
-        let unit = self.geometry.unit(self.slot_of(turn.list).0);
-        let is_sole = self.parts_of(turn.list).1.is_power_of_two();
-        is_sole.then(|| turn.start.saturating_add(unit - 1))
-    }
-
     /// Returns the level of a list, and its slot in the level. The level is that behind the last
     /// one for the timers beyond all levels.
     #[inline(always)]
@@ -270,16 +274,6 @@ impl Slots {
         let Word { level, part_bits, .. } = *self.word_of(list);
         let ahead = list.index() - self.levels[usize::from(level)];
         (level.into(), (ahead >> part_bits) as usize)
-    }
-
-    /// Returns the first of the lists of a list's slot, and a bit for each of them that has
-    /// an entry.
-    #[inline(always)]
-    pub(super) fn parts_of(&self, list: EntryIndex) -> (EntryIndex, u64) {
-        let Word { occupied, part_bits, .. } = *self.word_of(list);
-        let first = list.index() >> part_bits << part_bits;
-        let parts = occupied >> (first % PER_WORD) & ((1 << (1 << part_bits)) - 1);
-        (EntryIndex::new(first), parts)
     }
 
     /// Returns the last level that has an entry.
