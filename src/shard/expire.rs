@@ -59,7 +59,12 @@ impl<T> Shard<T> {
 
     /// Returns the tick at which the shard currently wants to be visited.
     pub(crate) fn next_visit(&self) -> Tick {
-        if self.wake_driver { Tick(0) } else { self.wheel.next_visit().unwrap_or(Tick::MAX) }
+        match self.phase {
+            _ if self.wake_driver => Tick(0),
+            // Its lists may lead to entries that are vacant or gone.
+            Phase::Closed => Tick::MAX,
+            _ => self.wheel.next_visit().unwrap_or(Tick::MAX),
+        }
     }
 
     pub(crate) fn make_ready(&mut self, at: EntryIndex) {

@@ -580,15 +580,11 @@ impl<T> Entries<T> {
     }
 
     /// Returns the storage, which has no timers, to be dropped after a lock is released: the
-    /// system takes a while for each of its pages. A new one with the same heads replaces it.
+    /// system takes a while for each of its pages. A new one replaces it, with empty lists.
     #[cold]
     pub(super) fn give_back(&mut self) -> Entries<T> {
         debug_assert!(self.live == 0 && self.moved.is_empty());
-        let mut new = Entries::new(self.first);
-        // SAFETY: both blocks have all heads.
-        unsafe { ptr::copy_nonoverlapping(self.start, new.start, self.first as usize) };
-        new.set_apart(VACANT);
-        core::mem::replace(self, new)
+        core::mem::replace(self, Entries::new(self.first))
     }
 
     /// Passes at most `budget` vacant entries at the end of the block, and gives their memory

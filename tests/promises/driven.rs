@@ -95,6 +95,16 @@ fn promise_13_a_loop_sleeps_until_a_live_timer_is_due() {
     assert_eq!(sleeps(), (None, None));
 }
 
+/// Not even if the memory of the timer that was next has been given back.
+#[test]
+fn promise_12_a_loop_waits_for_no_timer_after_a_shutdown() {
+    let (engine, driver) = Engine::builder().shards(1).start_driven().unwrap();
+    (0..5_000).for_each(|n| _ = engine.after(HOUR + n * SECOND, n));
+    engine.after(SECOND, 0);
+    assert_eq!(engine.shutdown().len(), 5_001);
+    assert_eq!(driver.next_wakeup(), None);
+}
+
 /// How many tasks run inside each other at most, if each of `count` tasks drives the
 /// engine until nothing is left.
 fn deepest(tasks: &TaskEngine, driver: &Arc<Driver<Task>>, count: u32) -> u32 {
