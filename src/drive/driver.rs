@@ -84,7 +84,8 @@ impl<T> Driver<T> {
     /// Returns [`Advance::More`] if work may be left, as a budget of zero leaves whatever is
     /// due; the descriptor then stays readable, and raises a new event for an edge-triggered
     /// loop. Returns [`Advance::ShutDown`] if the engine was shut down, its queues are empty,
-    /// and every [`notified`](crate::Timer::notified) task has run; the loop may then end.
+    /// and every [`notified`](crate::Timer::notified) task has run, but for those that a call in
+    /// another thread is running; the loop may then end.
     ///
     /// ```
     /// use std::time::Duration;

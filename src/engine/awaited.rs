@@ -43,7 +43,10 @@ impl<T> Core<T> {
             return Registered::Due(payload);
         }
         if held.shard.admit().is_err() {
-            return Registered::Refused(payload);
+            // The wheel may lag behind, and that of a closed shard stands still.
+            drop(held);
+            let is_due = deadline <= self.tick_now();
+            return if is_due { Registered::Due(payload) } else { Registered::Refused(payload) };
         }
         let (id, earliest_new) =
             held.shard.schedule_plain(payload, None, deadline, Tag::one_shot(0, false));

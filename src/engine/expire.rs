@@ -76,7 +76,10 @@ impl<T> Core<T> {
         let after = |cell: &ShardCell<T>| {
             Some(cell.next()).filter(|&next| next > now).or_else(|| slot(cell))
         };
-        self.shards.iter().filter_map(after).filter(|&next| next > now).min().unwrap_or(Tick::MAX)
+        // A wheel that lags behind has had no visit: it gets one at the next tick.
+        let soonest = Tick(now.0.saturating_add(1));
+        let next = self.shards.iter().filter_map(after).min();
+        next.map_or(Tick::MAX, |next| next.max(soonest))
     }
 
     /// Makes the caller's loop run once, for a task that does not come from a wheel.

@@ -91,10 +91,10 @@ impl Timers {
     /// [`is_elapsed`](crate::time::Sleep::is_elapsed) says `false`. A
     /// [`Timeout`](crate::time::Timeout) returns [`Elapsed`](crate::time::Elapsed), which
     /// [says so](crate::time::Elapsed::is_shut_down), unless its future is ready because it is
-    /// such a sleep. A sleep or an interval that is awaited
+    /// such a sleep. A sleep that is awaited
     /// later panics, unless its deadline has passed, because a loop of waits that are ready at
     /// once would never yield. A task that waits for a tick of an
-    /// [`Interval`](crate::time::Interval) panics at once, because there's
+    /// [`Interval`](crate::time::Interval) panics, then or later, because there's
     /// no tick to return: end such tasks first, or read the ticks as a `Stream`.
     ///
     /// Wakes the tasks in this call. No lock is held meanwhile.
@@ -240,6 +240,14 @@ mod tests {
         assert_eq!(clock.now(), Time::from_secs(2));
         assert!(!sleep.is_elapsed());
         assert!(poll(sleep.as_mut()).is_ready() && !sleep.is_elapsed());
+    }
+
+    #[test]
+    fn a_wait_whose_deadline_has_passed_is_ready_after_a_shutdown() {
+        let timers = Timers::builder().tick(Duration::from_nanos(1)).start().unwrap();
+        let passed = timers.now();
+        timers.shutdown();
+        assert!(poll(pin!(timers.sleep_until(passed))).is_ready());
     }
 
     #[test]

@@ -175,3 +175,23 @@ fn promise_15_one_clock_moves_engines_tasks_and_sleeps_in_step() {
     engine.shutdown();
     worker.join().unwrap();
 }
+
+#[test]
+fn promise_15_what_is_left_of_a_tick_holds_up_no_later_tick() {
+    let clock = VirtualClock::new();
+    let [busy, late] = [(); 2].map(|()| Engine::builder().shards(1).start_on(&clock).unwrap());
+    let [first, second] = [70, 100].map(Time::from_millis);
+    busy.put(Timer::at(first, ()));
+    late.put(Timer::at(second, ()));
+    let (mut passes, mut stops) = (0, Vec::new());
+    clock.run_until_settled(Time::from_secs(1), || {
+        stops.push(clock.now());
+        if clock.now() == first {
+            // After a thousand passes, time goes on. What came in the last one is left.
+            passes += 1;
+            let engine = if passes < 1_000 { &busy } else { &late };
+            engine.put(Timer::at(first, ()));
+        }
+    });
+    assert!(passes == 1_000 && stops.contains(&second), "{passes}");
+}
