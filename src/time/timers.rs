@@ -91,11 +91,10 @@ impl Timers {
     /// [`is_elapsed`](crate::time::Sleep::is_elapsed) says `false`. A
     /// [`Timeout`](crate::time::Timeout) returns [`Elapsed`](crate::time::Elapsed), which
     /// [says so](crate::time::Elapsed::is_shut_down), unless its future is ready because it is
-    /// such a sleep. A sleep that is awaited
-    /// later panics, unless its deadline has passed, because a loop of waits that are ready at
-    /// once would never yield. A task that waits for a tick of an
-    /// [`Interval`](crate::time::Interval) panics, then or later, because there's
-    /// no tick to return: end such tasks first, or read the ticks as a `Stream`.
+    /// such a sleep. A sleep that is awaited later panics, unless its deadline has passed, because
+    /// a loop of waits that are ready at once would never yield. A task that waits for a tick of
+    /// an [`Interval`](crate::time::Interval) panics, then or later, because there's no tick to
+    /// return: end such tasks first, or read the ticks as a `Stream`.
     ///
     /// Wakes the tasks in this call. No lock is held meanwhile.
     pub fn shutdown(&self) -> usize {
