@@ -491,6 +491,27 @@ mod tests {
         assert!(!node.windows.lock()[0].has_interrupted(node.now()));
     }
 
+    /// Not even if its worker can't be replaced.
+    #[test]
+    fn durable_07_an_interrupted_job_beyond_its_limit_keeps_no_others() {
+        let node = node();
+        node.keep();
+        let due = node.now();
+        let fires = |n, is_interrupted| {
+            let (id, version) = (JobId::new(WallTime::default(), n), 1);
+            let job = DueJob { id, version, due, is_interrupted, kind: Some(0) };
+            node.hear(News::Placed(vec![job]));
+            node.fire(0, vec![Aimed { id, version }]).map(|_| id)
+        };
+        let id = fires(1, true).unwrap();
+        let limit = tickwheel::Timer::after(Duration::MAX, Aimed { id, version: 0 });
+        let limit = node.engine.schedule(limit).unwrap();
+        node.runs.lock().insert(limit, None);
+        assert_eq!(fires(2, false), None);
+        node.note_late(limit, id, || false);
+        assert!(fires(3, false).is_some());
+    }
+
     /// Another node has taken it with the next lease, say.
     #[test]
     fn durable_07_an_interrupted_job_that_is_gone_keeps_no_others() {

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::panic::catch_unwind;
 use std::time::Duration;
 
+use crate::handlers::panicked;
 use crate::wall::WallTime;
 
 /// The largest number of bytes that are kept of a failure.
@@ -132,7 +133,9 @@ impl Retry {
     pub(crate) fn pause(self, attempts: u32, random: f64) -> Duration {
         if let Some(by) = self.by {
             // A panic would end the worker, and the job would never end.
-            return catch_unwind(|| by(attempts)).unwrap_or(self.longest).min(LONGEST);
+            let panicked = |panic| _ = panicked(panic);
+            let pause = catch_unwind(|| by(attempts)).map_err(panicked);
+            return pause.unwrap_or(self.longest).min(LONGEST);
         }
         let doubled = 2_u32.saturating_pow(attempts.saturating_sub(1));
         let pause = self.first.saturating_mul(doubled).min(self.longest);
@@ -166,6 +169,18 @@ mod tests {
     fn an_endless_pause_is_no_panic() {
         let retry = Retry::attempts(5).first_pause(Duration::MAX);
         assert_eq!(retry.longest_pause(Duration::MAX).pause(1, 0.0), LONGEST);
+    }
+
+    #[test]
+    fn a_panic_whose_payload_panics_is_followed_by_the_longest_pause() {
+        struct Bomb;
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                panic!("again");
+            }
+        }
+        let retry = Retry::attempts(5).pauses(|_| std::panic::panic_any(Bomb));
+        assert_eq!(retry.longest_pause(Duration::from_secs(9)).pause(1, 0.0).as_secs(), 9);
     }
 
     #[test]

@@ -288,6 +288,11 @@ impl Window {
         Some(aimed)
     }
 
+    /// Takes note that a job no longer has to run alone.
+    pub(crate) fn note_late(&mut self, id: JobId) {
+        self.interrupted.remove(&id);
+    }
+
     pub(crate) fn is_interrupted(&self, id: JobId) -> bool {
         self.interrupted.contains(&id)
     }

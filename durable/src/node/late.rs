@@ -38,13 +38,21 @@ impl Node {
     /// Calls `replace` for each worker whose run goes beyond its limit, until the node ends.
     pub(crate) fn watch(&self, replace: impl Fn() -> bool) {
         for limit in self.engine.queue(self.lanes()) {
-            let is_replaced = match self.runs.lock().get_mut(&limit.id()) {
-                Some(run) => *run.insert(replace()),
-                None => false,
-            };
-            if is_replaced {
-                self.note_return(limit.payload().id, Duration::MAX);
-            }
+            self.note_late(limit.id(), limit.payload().id, &replace);
         }
+    }
+
+    /// Takes note that a run is beyond its limit, unless it has ended. Others may start beside it
+    /// from now on, even if its worker can't be replaced.
+    pub(super) fn note_late(&self, timer: TimerId, id: JobId, replace: impl Fn() -> bool) {
+        let mut runs = self.runs.lock();
+        let Some(run) = runs.get_mut(&timer) else { return };
+        let is_replaced = *run.insert(replace());
+        drop(runs);
+        if is_replaced {
+            return self.note_return(id, Duration::MAX);
+        }
+        self.windows.lock().iter_mut().for_each(|window| window.note_late(id));
+        self.freed.notify_all();
     }
 }
