@@ -42,11 +42,12 @@ impl<T> Core<T> {
         if deadline <= self.reached(held.shard.wheel.now()) {
             return Registered::Due(payload);
         }
+        // The wheel may lag behind, and that of a closed shard stands still.
+        if held.shard.phase != Phase::Open && deadline <= self.tick_now() {
+            return Registered::Due(payload);
+        }
         if held.shard.admit().is_err() {
-            // The wheel may lag behind, and that of a closed shard stands still.
-            drop(held);
-            let is_due = deadline <= self.tick_now();
-            return if is_due { Registered::Due(payload) } else { Registered::Refused(payload) };
+            return Registered::Refused(payload);
         }
         let (id, earliest_new) =
             held.shard.schedule_plain(payload, None, deadline, Tag::one_shot(0, false));

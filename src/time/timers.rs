@@ -247,6 +247,7 @@ mod tests {
         let passed = timers.now();
         timers.shutdown();
         assert!(poll(pin!(timers.sleep_until(passed))).is_ready());
+        assert_eq!(timers.snapshot().refused.shut_down, 0);
     }
 
     #[test]

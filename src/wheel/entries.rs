@@ -598,7 +598,10 @@ impl<T> Entries<T> {
             self.unlink(last);
             self.used -= Self::STRIDE;
         }
-        let _ = self.set_room(self.used.saturating_add(16 * Self::STRIDE) as usize);
+        let room = self.used.saturating_add(Self::STRIDE.saturating_mul(16));
+        if room < self.room {
+            let _ = self.set_room(room as usize);
+        }
         true
     }
 

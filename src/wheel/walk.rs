@@ -289,6 +289,15 @@ mod tests {
     }
 
     #[test]
+    fn a_shrink_makes_no_wheel_larger() {
+        let mut wheel = Wheel::new(64);
+        wheel.schedule_at(Tick(1), [0; 4_096]);
+        let bytes = wheel.entries.bytes();
+        wheel.shrink();
+        assert_eq!(wheel.entries.bytes(), bytes);
+    }
+
+    #[test]
     fn a_search_visits_no_more_entries_than_its_budget() {
         let mut wheel = Wheel::new(64);
         for n in 0..1_000 {
