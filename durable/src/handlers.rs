@@ -2,7 +2,6 @@
 
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
-use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 #[cfg(feature = "tokio")]
 use std::pin::Pin;
@@ -13,7 +12,7 @@ use std::time::Duration;
 use crate::attempt::Attempt;
 use crate::job::StoredJob;
 use crate::node::Lanes;
-use crate::outcome::{Outcome, Retry, cut};
+use crate::outcome::{Outcome, Retry, cut, drop_thrown};
 use crate::recurrence::InvalidCron;
 #[cfg(feature = "postgres")]
 use crate::store::Transaction;
@@ -158,11 +157,10 @@ pub(crate) fn guarded(handler: impl FnOnce() -> Outcome) -> Outcome {
     catch_unwind(AssertUnwindSafe(handler)).unwrap_or_else(panicked)
 }
 
-/// Returns the failure of a handler that panicked. To drop what it threw may panic again, which
-/// would end the worker; what that throws is leaked.
+/// Returns the failure of a handler that panicked.
 pub(crate) fn panicked(panic: Box<dyn Any + Send>) -> Outcome {
     let failed = Outcome::Failed(format!("panicked: {}", message(&*panic)));
-    catch_unwind(AssertUnwindSafe(|| drop(panic))).unwrap_or_else(mem::forget);
+    drop_thrown(panic);
     failed
 }
 

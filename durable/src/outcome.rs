@@ -1,10 +1,11 @@
 //! How a handler ends, and when a failed job is tried again.
 
+use std::any::Any;
 use std::fmt::Display;
-use std::panic::catch_unwind;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use crate::handlers::panicked;
 use crate::wall::WallTime;
 
 /// The largest number of bytes that are kept of a failure.
@@ -133,8 +134,7 @@ impl Retry {
     pub(crate) fn pause(self, attempts: u32, random: f64) -> Duration {
         if let Some(by) = self.by {
             // A panic would end the worker, and the job would never end.
-            let panicked = |panic| _ = panicked(panic);
-            let pause = catch_unwind(|| by(attempts)).map_err(panicked);
+            let pause = catch_unwind(|| by(attempts)).map_err(drop_thrown);
             return pause.unwrap_or(self.longest).min(LONGEST);
         }
         let doubled = 2_u32.saturating_pow(attempts.saturating_sub(1));
@@ -152,6 +152,12 @@ pub(crate) fn cut(failure: &str) -> String {
     }
     failure.truncate(length);
     failure
+}
+
+/// Drops what a caller's code threw. That may panic again, which would end the worker; what that
+/// throws is leaked.
+pub(crate) fn drop_thrown(panic: Box<dyn Any + Send>) {
+    catch_unwind(AssertUnwindSafe(|| drop(panic))).unwrap_or_else(mem::forget);
 }
 
 #[cfg(test)]
