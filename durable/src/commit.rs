@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use crate::node::Node;
+use crate::outcome::drop_thrown;
 use crate::store::{Answer, Change, Result, StoreError};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -341,8 +342,10 @@ fn recover(node: &Node) -> Result<()> {
 
 /// Calls a store, which may panic if it meets what it cannot read.
 pub(crate) fn guarded<R>(call: impl FnOnce() -> Result<R>) -> Result<R> {
-    catch_unwind(AssertUnwindSafe(call))
-        .unwrap_or_else(|_| Err(StoreError::Damaged("the store panicked".to_owned())))
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|thrown| {
+        drop_thrown(thrown);
+        Err(StoreError::Damaged("the store panicked".to_owned()))
+    })
 }
 
 #[cfg(test)]

@@ -174,15 +174,8 @@ fn message(panic: &(dyn Any + Send)) -> &str {
 mod tests {
     use super::*;
     use crate::job::{JobId, State};
+    use crate::outcome::Bomb;
     use crate::recurrence::Recurrence;
-
-    struct Bomb;
-
-    impl Drop for Bomb {
-        fn drop(&mut self) {
-            panic!("again");
-        }
-    }
 
     /// Otherwise its worker would end, and the job would never.
     #[test]

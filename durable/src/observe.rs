@@ -1,9 +1,10 @@
 //! What a node has done, for operators: counts, and events of the crate `tracing`.
 //!
 //! The node calls an [`Observer`] after it has done something, and never under a lock of its
-//! own, because a subscriber of events is foreign code that may block. Counts are kept in any
-//! case: beside a commit, they cost nothing.
+//! own, because a subscriber of events is foreign code that may block. It may also panic, which
+//! must end no thread of the node. Counts are kept in any case: beside a commit, they cost nothing.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -12,7 +13,7 @@ pub(crate) use tracing::Span;
 use tracing::{error, info, info_span, warn};
 
 use crate::job::StoredJob;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, drop_thrown};
 use crate::store::{Answer, Change, Lease, Result, StoreError, Then};
 use crate::wall::WallTime;
 
@@ -72,11 +73,11 @@ impl Observer {
     }
 
     pub(crate) fn opened(&self, delivers: bool) {
-        info!(target: TARGET, owner = self.owner, delivers, "opened");
+        tell(|| info!(target: TARGET, owner = self.owner, delivers, "opened"));
     }
 
     pub(crate) fn closed(&self) {
-        info!(target: TARGET, owner = self.owner, "closed");
+        tell(|| info!(target: TARGET, owner = self.owner, "closed"));
     }
 
     /// Takes note of a commit.
@@ -97,12 +98,12 @@ impl Observer {
     /// Takes note of a commit that failed, of a request for a lease, or of a load.
     pub(crate) fn store_failed(&self, error: &StoreError) {
         self.counts.lock().store_failures += 1;
-        error!(target: TARGET, owner = self.owner, %error, "store failed");
+        tell(|| error!(target: TARGET, owner = self.owner, %error, "store failed"));
     }
 
     pub(crate) fn recovered(&self) {
         self.counts.lock().recoveries += 1;
-        info!(target: TARGET, owner = self.owner, "store recovered");
+        tell(|| info!(target: TARGET, owner = self.owner, "store recovered"));
     }
 
     /// Takes note of the answer to a request for a lease. The node had `before`.
@@ -110,7 +111,8 @@ impl Observer {
         match answer {
             Ok(Some(lease)) if before.map(|lease| lease.fence) != Some(lease.fence) => {
                 self.counts.lock().leases_taken += 1;
-                info!(target: TARGET, owner = self.owner, fence = lease.fence, "lease taken");
+                let (owner, fence) = (&self.owner, lease.fence);
+                tell(|| info!(target: TARGET, owner, fence, "lease taken"));
             }
             Ok(_) => {}
             Err(error) => self.store_failed(error),
@@ -120,13 +122,14 @@ impl Observer {
     pub(crate) fn lost(&self, lease: Option<Lease>) {
         if let Some(lease) = lease {
             self.counts.lock().leases_lost += 1;
-            warn!(target: TARGET, owner = self.owner, fence = lease.fence, "lease lost");
+            let (owner, fence) = (&self.owner, lease.fence);
+            tell(|| warn!(target: TARGET, owner, fence, "lease lost"));
         }
     }
 
     pub(crate) fn clock_stepped(&self, by: Duration) {
         self.counts.lock().clock_steps += 1;
-        warn!(target: TARGET, owner = self.owner, ?by, "wall clock stepped");
+        tell(|| warn!(target: TARGET, owner = self.owner, ?by, "wall clock stepped"));
     }
 
     /// Takes note of an attempt that has no run.
@@ -138,7 +141,7 @@ impl Observer {
     pub(crate) fn begun(&self, job: &StoredJob, now: WallTime) -> Span {
         self.counts.lock().lag.record(now.since(job.due));
         let (id, kind, attempt) = (job.id, job.kind.as_str(), job.attempts);
-        info_span!(target: TARGET, "job", %id, kind, attempt)
+        tell(|| info_span!(target: TARGET, "job", %id, kind, attempt)).unwrap_or(Span::none())
     }
 
     /// Takes note of the end of a run, and of what becomes of the job.
@@ -153,7 +156,7 @@ impl Observer {
         drop(counts);
         // A success is no event: it is counted.
         let (id, kind, attempt) = (job.id, job.kind.as_str(), job.attempts);
-        match then {
+        tell(|| match then {
             Then::Die { failure, .. } => {
                 error!(target: TARGET, owner = self.owner, %id, kind, attempt, failure, "dead letter");
             }
@@ -161,8 +164,13 @@ impl Observer {
                 warn!(target: TARGET, owner = self.owner, %id, kind, attempt, failure, next = %due, "attempt failed")
             }
             Then::Again { failure: None, .. } | Then::End => {}
-        }
+        });
     }
+}
+
+/// Calls a subscriber. Returns `None` if it panics.
+fn tell<R>(call: impl FnOnce() -> R) -> Option<R> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(drop_thrown).ok()
 }
 
 /// Returns whether the store did not accept an outcome.

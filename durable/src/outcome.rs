@@ -160,6 +160,17 @@ pub(crate) fn drop_thrown(panic: Box<dyn Any + Send>) {
     catch_unwind(AssertUnwindSafe(|| drop(panic))).unwrap_or_else(mem::forget);
 }
 
+/// Panics when it is dropped, as what a panic throws may.
+#[cfg(test)]
+pub(crate) struct Bomb;
+
+#[cfg(test)]
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("again");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,12 +190,6 @@ mod tests {
 
     #[test]
     fn a_panic_whose_payload_panics_is_followed_by_the_longest_pause() {
-        struct Bomb;
-        impl Drop for Bomb {
-            fn drop(&mut self) {
-                panic!("again");
-            }
-        }
         let retry = Retry::attempts(5).pauses(|_| std::panic::panic_any(Bomb));
         assert_eq!(retry.longest_pause(Duration::from_secs(9)).pause(1, 0.0).as_secs(), 9);
     }

@@ -70,8 +70,8 @@ impl Runner {
             (None, None) => self.finish(&run, unknown(), Duration::MAX),
             (None, Some(Handler::Plain(handler))) => {
                 let span = node.observer.begun(&run.job, node.now());
-                let handle = || Some(span.in_scope(|| guarded(|| handler(&attempt))));
-                return self.run_here(&run, handle);
+                let handle = move || span.in_scope(|| handler(&attempt));
+                return self.run_here(&run, || Some(guarded(handle)));
             }
             #[cfg(feature = "postgres")]
             (None, Some(Handler::InTransaction(handler))) => {

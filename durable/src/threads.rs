@@ -90,7 +90,6 @@ pub(crate) mod refusal {
 mod tests {
     use super::*;
 
-    /// A subscriber of events may panic on a worker.
     #[test]
     fn a_thread_that_panicked_keeps_no_others_from_being_waited_for() {
         let (threads, (sender, receiver)) = (Threads::default(), std::sync::mpsc::channel());

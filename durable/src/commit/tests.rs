@@ -7,6 +7,7 @@ use std::thread;
 use super::*;
 use crate::job::{Job, JobId};
 use crate::node::{Lanes, Settings};
+use crate::outcome::Bomb;
 use crate::store::{NewJob, RedbStore, Then};
 use crate::support::failing::Failing;
 use crate::wall::{ManualClock, WallTime};
@@ -281,4 +282,11 @@ fn a_closed_node_takes_nothing() {
     let (changes, error) = refused(&commits.request(insert()));
     assert_eq!(changes, insert());
     assert!(matches!(error, StoreError::NotWriting));
+}
+
+/// Otherwise the thread that commits would end, and callers would wait for ever.
+#[test]
+fn durable_12_a_store_whose_panic_has_a_payload_that_panics_is_damaged() {
+    let answer: Result<()> = guarded(|| std::panic::panic_any(Bomb));
+    assert!(matches!(answer, Err(StoreError::Damaged(_))));
 }

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::events::Told;
-use ::tracing::info;
+use ::tracing::span::{Attributes, Id, Record};
+use ::tracing::{Event, Metadata, Subscriber, info, subscriber};
 use tickwheel_durable::StoreError;
 
 /// The events of the calling thread while `act` runs, those of a handler within their span. The
@@ -82,4 +83,51 @@ fn events_tell_a_lost_lease() {
     let lines = told(|| paused.node.run_until(at(30)));
     let lost = "WARN lease lost owner=\"node\" fence=1".to_owned();
     assert!(lines.contains(&lost), "{lines:?}");
+}
+
+/// A subscriber that panics when it is called.
+struct Broken {
+    has_spans: bool,
+}
+
+impl Subscriber for Broken {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        assert!(self.has_spans, "no span");
+        Id::from_u64(1)
+    }
+
+    fn event(&self, _: &Event<'_>) {
+        panic!("no event");
+    }
+
+    fn enter(&self, _: &Id) {
+        panic!("not entered");
+    }
+
+    fn exit(&self, _: &Id) {}
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+}
+
+/// Otherwise a thread of the node would end, and its callers would wait for ever.
+#[test]
+fn durable_02_a_subscriber_that_panics_fails_at_most_the_run_whose_span_it_has() {
+    for (has_spans, done) in [(false, 2), (true, 0)] {
+        let world = World::new();
+        subscriber::with_default(Broken { has_spans }, || {
+            world.run_each();
+            fail_for_a_while(&world);
+        });
+        let counts = world.jobs.status().counts;
+        assert_eq!((counts.done, counts.recoveries), (done, 1));
+        world.schedule("done", 41);
+        world.node.run_until(at(50));
+        assert!(world.jobs.status().counts.done > done);
+    }
 }
