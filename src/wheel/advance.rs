@@ -288,7 +288,7 @@ impl<T> Wheel<T> {
             }
             // The most common end, which needs no call. No slot of this tick has timers.
             if self.slots.now == to && !self.is_sorting {
-                return self.end_pass(self.slots.next_turn());
+                return self.end_pass(to.saturating_add(1));
             }
             if let Some(step) = self.take_turn(to, budget) {
                 return step;
@@ -303,11 +303,11 @@ impl<T> Wheel<T> {
     }
 
     #[inline(always)]
-    fn end_pass(&mut self, next: Turn) -> Step {
+    fn end_pass(&mut self, next: u64) -> Step {
         self.slots.now = self.pass.1;
         self.ended = self.pass;
         if self.entries.is_empty(OVERDUE) {
-            self.slots.next = next.start;
+            self.slots.next = next;
         }
         Step::Done
     }
@@ -325,14 +325,15 @@ impl<T> Wheel<T> {
         let last = to.min(Tick::MAX.0 - 1);
         let turn = self.slots.next_turn();
         if turn.start > last {
-            return Some(self.end_pass(turn));
+            return Some(self.end_pass(turn.start));
         } else if *budget == 0 {
             return Some(Step::Paused);
         }
         self.slots.now = turn.start;
+        self.slots.vacate(turn.list, turn.lists);
         if let Some(sole) = self.sole_of(turn) {
             *budget -= 1;
-            self.unlink(sole);
+            self.entries.set_apart(turn.list);
             let deadline = self.deadline_of(sole);
             if deadline.0 > turn.last.min(last) {
                 self.link(sole);
@@ -349,7 +350,6 @@ impl<T> Wheel<T> {
         } else {
             self.cascading = (turn.list, turn.lists);
         }
-        self.slots.vacate(turn.list, turn.lists);
         None
     }
 

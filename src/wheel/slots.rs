@@ -38,8 +38,7 @@ pub(super) struct Slots {
     /// The present.
     pub(super) now: u64,
     /// No slot has its turn before this tick, and no timer is due. During a pass, and while
-    /// a timer is overdue, it is 0. Otherwise it is the first tick of a slot, so a later
-    /// deadline belongs to this slot or to a later one.
+    /// a timer is overdue, it is 0.
     pub(super) next: u64,
     /// The lists of deadlines, by the highest bit in which a deadline differs from now.
     rows: [Row; 64],
