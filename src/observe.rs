@@ -3,7 +3,8 @@
 //!
 //! Only rare events are emitted: starts, drains, shutdowns and panics. A timer or a
 //! wake-up of the ticker does not emit an event, because a subscriber is foreign
-//! code that may block, and a running ticker never calls it. The ticker's work is
+//! code that may block, and a running ticker never calls it. If it panics, its caller
+//! goes on. The ticker's work is
 //! counted instead: see [`Engine::snapshot`](crate::Engine::snapshot).
 //!
 //! `name` is the engine's name, and `engine` is a number within the process, because
@@ -25,13 +26,13 @@ use crate::id::{TimerId, WheelNumber};
 #[cfg(feature = "tracing")]
 macro_rules! event {
     ($level:ident, $engine:ident, { $($field:tt)* }, $text:literal) => {
-        tracing::$level!(
+        guarded(|| tracing::$level!(
             target: "tickwheel",
             engine = %$engine.number,
             name = $engine.name,
             $($field)*
             $text,
-        )
+        ))
     };
 }
 #[cfg(not(feature = "tracing"))]
@@ -59,7 +60,7 @@ pub(crate) fn started(
 
 pub(crate) fn start_refused(name: &str, error: &impl Display) {
     #[cfg(feature = "tracing")]
-    tracing::warn!(target: "tickwheel", name, %error, "engine not started");
+    guarded(|| tracing::warn!(target: "tickwheel", name, %error, "engine not started"));
 }
 
 pub(crate) fn drain_begun(engine: Subject<'_>, limit: Duration) {
@@ -112,14 +113,13 @@ fn message(thrown: &(dyn Any + Send)) -> Option<&str> {
     text.or_else(|| thrown.downcast_ref::<String>().map(String::as_str))
 }
 
-/// Reports a panic with `report`, and drops its payload. Both run foreign code, which may
-/// panic again. The payload of that second panic is leaked, because dropping it could
-/// panic without end. The two are caught separately, because a drop that panics while
-/// another panic unwinds ends the process.
+/// Reports a panic with `report`, and drops its payload.
 pub(crate) fn dispose(thrown: Box<dyn Any + Send>, report: impl FnOnce(&(dyn Any + Send))) {
-    let reported = catch_unwind(AssertUnwindSafe(|| report(&*thrown)));
-    let dropped = catch_unwind(AssertUnwindSafe(|| drop(thrown)));
-    for result in [reported, dropped] {
-        result.unwrap_or_else(mem::forget);
-    }
+    report(&*thrown);
+    guarded(|| drop(thrown));
+}
+
+/// Runs foreign code, and leaks what that throws: a drop could panic without end.
+fn guarded(run: impl FnOnce()) {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(mem::forget);
 }

@@ -6,11 +6,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tickwheel::{Engine, StartError, TaskEngine, Timer};
-use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{set_global_default, with_default};
-use tracing::{Event, Metadata, Subscriber};
 
-use crate::events::Told;
+use crate::events::{Bomb, Panics, Told};
 use crate::support::MS;
 
 /// A number that differs from run to run.
@@ -140,35 +138,6 @@ fn the_ticker_tells_that_it_ends_and_nothing_else() {
     assert_eq!(lines, ["INFO ticker ended name=\"heard\""]);
 }
 
-/// Panics at each event, with what panics in its drop.
-struct Panics;
-
-struct Bomb;
-
-impl Drop for Bomb {
-    fn drop(&mut self) {
-        panic!("on purpose, in a drop");
-    }
-}
-
-impl Subscriber for Panics {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
-    }
-
-    fn event(&self, _: &Event<'_>) {
-        panic_any(Bomb)
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        panic!("the crate opens no spans")
-    }
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-    fn enter(&self, _: &Id) {}
-    fn exit(&self, _: &Id) {}
-}
-
 #[test]
 fn an_operator_that_panics_ends_no_worker() {
     let (timers, driver) = TaskEngine::builder().start_driven().unwrap();
@@ -181,4 +150,23 @@ fn an_operator_that_panics_ends_no_worker() {
     });
     assert_eq!(timers.snapshot().panics, 2);
     assert_eq!(timers.ledger().failed, 2);
+}
+
+/// Otherwise a shutdown would lose payloads, and a firing in an unwinding thread end the process.
+#[test]
+fn an_operator_that_panics_fails_no_call() {
+    with_default(Panics, || {
+        assert!(Engine::<()>::builder().queues(0).start_driven().is_err());
+        let (engine, clock) = Engine::builder().start_virtual().unwrap();
+        engine.schedule(Timer::every(MS, "beat")).unwrap();
+        clock.advance(MS);
+        let panics = || {
+            let _firing = engine.queue(0).recv().unwrap();
+            panic!("on purpose");
+        };
+        assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
+        engine.schedule(Timer::after(9 * MS, "pending")).unwrap();
+        let closed = engine.drain(MS).into_iter().map(|one| one.payload);
+        assert!(closed.eq([Some("beat"), Some("pending")]));
+    });
 }

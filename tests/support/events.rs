@@ -2,6 +2,7 @@
 //! too.
 
 use std::fmt::{Debug, Write};
+use std::panic::panic_any;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread;
 
@@ -128,4 +129,39 @@ impl Visit for Line {
             name => write!(self.fields, " {name}={value:?}").unwrap(),
         }
     }
+}
+
+/// A subscriber that panics at each event, with what panics in its drop.
+pub(crate) struct Panics;
+
+pub(crate) struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("on purpose, in a drop");
+    }
+}
+
+impl Subscriber for Panics {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn event(&self, _: &Event<'_>) {
+        panic_any(Bomb)
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn enter(&self, _: &Id) {
+        panic_any(Bomb)
+    }
+
+    fn exit(&self, _: &Id) {}
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
 }
