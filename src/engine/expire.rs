@@ -49,22 +49,22 @@ impl<T> Core<T> {
     }
 
     /// Returns the earliest `next` after checking it. A shard's `next` may belong to a
-    /// timer that was since cancelled or postponed, because these calls do not update it.
-    /// Checks the shards, the earliest first, until one confirms its `next`. Keeps
+    /// timer that was since cancelled or postponed, because these calls do not update it. Keeps
     /// a `next` that is later than what the wheel knows, because a timer's slot need not be
     /// entered before its deadline.
     pub(crate) fn confirm_next_due(&self) -> Tick {
-        // Each shard once, unless other threads schedule meanwhile.
-        for _ in 0..=self.shards.len() {
-            let Some(cell) = self.shards.iter().min_by_key(|cell| cell.next()) else {
-                break;
-            };
+        let confirm = |cell: &ShardCell<T>| {
             let shard = cell.lock();
-            let next = shard.next_visit();
-            if next <= cell.next() {
-                break;
+            cell.set_next(cell.next().max(shard.next_visit()));
+            cell.next()
+        };
+        let first = self.shards.iter().min_by_key(|cell| cell.next());
+        let mut earliest = first.map_or(Tick::MAX, confirm);
+        // The others once each, and only those that seem to come before what is confirmed.
+        for cell in &self.shards {
+            if cell.next() < earliest {
+                earliest = earliest.min(confirm(cell));
             }
-            cell.set_next(next);
         }
         self.next_due()
     }
