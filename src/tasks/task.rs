@@ -319,7 +319,7 @@ impl Firing {
 
     /// Returns the time that has passed since the deadline; see
     /// [`Expired::lateness`](crate::Expired::lateness). Returns zero if the task runs
-    /// early because its timer was cancelled or shut down.
+    /// because its timer was cancelled or shut down.
     ///
     /// ```
     /// use std::time::Duration;
@@ -339,7 +339,10 @@ impl Firing {
     /// ```
     #[must_use]
     pub fn lateness(&self) -> Duration {
-        self.core.clock.now() - self.firing.requested
+        match self.firing.outcome {
+            CloseReason::Completed => self.core.clock.now() - self.firing.requested,
+            _ => Duration::ZERO,
+        }
     }
 
     /// Runs the task again at `when` after it has returned: a [`Duration`] from

@@ -118,3 +118,19 @@ fn a_wait_includes_the_run_that_a_loop_has_begun() {
         assert!(has_waited && waits.join().unwrap() == Cancel::Gone);
     });
 }
+
+/// Even if its timer has fired before, and it is told of the end after a long run.
+#[test]
+fn a_task_that_is_told_of_the_end_is_not_late() {
+    let (timers, driver) = TaskEngine::builder().start_driven().unwrap();
+    let (inner, (tell, told)) = (timers.clone(), channel());
+    let task = move |firing: Firing| {
+        inner.cancel(firing.id());
+        thread::sleep(Duration::from_millis(2));
+        tell.send((firing.outcome(), firing.lateness() > Duration::ZERO)).unwrap();
+    };
+    timers.run(Timer::every(LATER, task).starting(NOW).notified()).unwrap();
+    (0..2).for_each(|_| _ = driver.process_due(1));
+    let runs = [(CloseReason::Completed, true), (CloseReason::Cancelled, false)];
+    assert!(told.try_iter().eq(runs));
+}
