@@ -32,6 +32,11 @@ impl Ready {
         self.len
     }
 
+    /// Returns the number of bytes of the hints.
+    pub(crate) fn bytes(&self) -> usize {
+        self.hints.capacity() * size_of::<EntryIndex>()
+    }
+
     #[inline]
     pub(crate) fn first<B>(&self, wheel: &Wheel<B>) -> Option<EntryIndex> {
         wheel.entries.first_of(self.list)

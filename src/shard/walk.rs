@@ -7,6 +7,7 @@ use slab::Slab;
 
 use crate::id::TimerId;
 use crate::id::by_hash::ByHash;
+use crate::shard::ready::Ready;
 use crate::shard::record::{State, TimerRecord};
 use crate::shard::{CELLS_PER_HOLD, CELLS_PER_TIMER, Phase, Shard};
 use crate::stats::{InspectedShard, LiveTimer};
@@ -141,10 +142,12 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Returns the number of bytes of the shard's timers: entries and records.
+    /// Returns the number of bytes of the shard's timers: entries, records, and hints for
+    /// prefetching.
     pub(crate) fn bytes(&self) -> usize {
         let records = self.records.capacity() * size_of::<TimerRecord<T>>();
-        self.wheel.entries.bytes() + records
+        let hints: usize = self.ready.iter().map(Ready::bytes).sum();
+        self.wheel.entries.bytes() + records + hints
     }
 
     /// Counts the timers in some slots of a level, each up to `most`. Leaves the counts
@@ -190,7 +193,7 @@ impl<T> Shard<T> {
     #[cold]
     pub(crate) fn give_back(&mut self) -> Option<impl Sized + use<T>> {
         let entries = self.wheel.give_back()?;
-        Some((entries, self.take_idle_records()))
+        Some((entries, self.begin_shrink()))
     }
 
     /// Passes a bounded number of the vacant entries behind the last timer. Returns whether
