@@ -306,7 +306,7 @@ impl<E: Family> Builder<E> {
             check_workers(this.workers)?;
             let core = this.build(shape, clock.clock().clone(), Device::Nobody);
             let (shared, engine) = this.staffed(Arc::new(core))?;
-            clock.attach(&shared);
+            clock.attach(shared.core());
             Ok((shared, engine))
         })
     }
@@ -331,7 +331,7 @@ impl<E: Family> Builder<E> {
         let core = Arc::new(self.build(shape, clock.clock().clone(), device));
         spawn_ticker(Arc::clone(&core)).map_err(StartError::Thread)?;
         let (shared, engine) = self.staffed(core)?;
-        clock.attach(&shared);
+        clock.attach(shared.core());
         Ok((engine, clock))
     }
 
@@ -355,7 +355,7 @@ impl<E: Family> Builder<E> {
         let shape = self.shape()?;
         let device = Device::system(clock.clock(), true).map_err(StartError::Alarm)?;
         let (shared, driven) = self.driven(shape, clock.clock().clone(), device);
-        clock.attach(&shared);
+        clock.attach(shared.core());
         Ok(driven)
     }
 

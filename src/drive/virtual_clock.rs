@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::clock::Clock;
-use crate::engine::SharedCore;
+use crate::engine::Core;
 use crate::sync::{Arc, Lock};
 use crate::tick::Tick;
 use crate::timeline::Time;
@@ -153,7 +153,7 @@ trait Follower {
     fn time_passed(&self);
 }
 
-struct Member<T>(Arc<SharedCore<T>>);
+struct Member<T>(Arc<Core<T>>);
 
 impl<T> Follower for Member<T> {
     fn serve(&self, budget: &mut usize) -> bool {
@@ -231,14 +231,13 @@ impl VirtualClock {
     }
 
     /// Makes the clock move an engine that follows it. Forgets those that have ended.
-    pub(crate) fn attach<T: Send + 'static>(&self, core: &Arc<SharedCore<T>>) {
+    pub(crate) fn attach<T: Send + 'static>(&self, core: &Arc<Core<T>>) {
         let member: StdArc<dyn Follower + Send + Sync> = StdArc::new(Member(Arc::clone(core)));
         let mut engines = self.shared.engines.lock();
         let others = engines.iter().filter(|other| !other.has_ended());
         let following = others.cloned().chain([member]).collect();
         let before = std::mem::replace(&mut *engines, following);
         drop(engines);
-        // Drops the payloads that an engine has left, which is foreign code.
         drop(before);
     }
 

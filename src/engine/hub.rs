@@ -404,11 +404,11 @@ impl<T> ShardCell<T> {
     }
 }
 
-// The share in the core that every owner other than the ticker holds.
+// The share in the core that every owner other than what moves time on holds.
 //
-// The ticker outlives the other owners by the time that it takes to wake up. As the
-// last owner of the core, it would drop the payloads of unread reports. So the other
-// owners are counted, and the last of them drops the remaining payloads. No payload
+// The ticker outlives the other owners by the time that it takes to wake up, and a virtual
+// clock as long as it lives. As the last owner of the core, they would drop the payloads of
+// unread reports. So the other owners are counted, and the last of them drops the remaining payloads. No payload
 // comes later, because only a counted owner can end a timer.
 
 pub(crate) struct SharedCore<T> {
