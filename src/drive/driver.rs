@@ -111,8 +111,9 @@ impl<T> Driver<T> {
     ///
     /// # Several threads
     /// Threads may call at the same time. Each due task runs once, in one of them. A call
-    /// does not wait for tasks that another call runs. Tasks that a call has made ready do
-    /// not wake a thread that sleeps on the descriptor.
+    /// does not wait for what another call is delivering or running, and may return
+    /// [`Advance::Done`] meanwhile. Tasks that a call has made ready do not wake a thread
+    /// that sleeps on the descriptor: for tasks that take long, use workers.
     pub fn process_due(&self, budget: usize) -> Advance {
         (self.process)(self, budget)
     }

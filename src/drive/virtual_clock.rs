@@ -257,7 +257,8 @@ impl VirtualClock {
     /// schedule timers with no delay; the next call serves these.
     ///
     /// Waits for no worker, and runs no code of the caller but the wakers of tasks that await
-    /// timers or queues. A task may call it, and so may several threads at once.
+    /// timers or queues. A task may call it, and so may several threads at once: a call then
+    /// may return while another one still delivers what both have found due.
     ///
     /// A repeating timer's firings become due one after the other, each when
     /// the previous one has ended; see [`MissedTicks`](crate::MissedTicks).

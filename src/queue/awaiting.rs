@@ -58,7 +58,8 @@ impl<T, R: Received<T>> Queue<T, R> {
     ///
     /// Each task needs a handle of its own. The future is `Send` if `T` is. It can be
     /// dropped at any time, as `select!` does, and loses nothing: if it was already woken
-    /// for a timer, another task or worker is woken for it.
+    /// for a timer, another task or worker is woken for it. One that is woken and then
+    /// neither polled nor dropped keeps that timer from workers that sleep.
     ///
     /// # Errors
     /// Returns [`RecvError::ShutDown`] if the engine was shut down.

@@ -317,6 +317,9 @@ impl<T, R: Received<T>> Queue<T, R> {
     /// # Errors
     /// Returns [`RecvError::Empty`] if there is none, or
     /// [`RecvError::ShutDown`] if the engine was shut down.
+    ///
+    /// Beside other threads, `Empty` may be early: one of them is taking a timer from the
+    /// shard that has others, or has just made them ready. A call that waits gets them.
     #[inline]
     pub fn try_recv(&self) -> Result<R, RecvError> {
         self.receive(Wait::No)

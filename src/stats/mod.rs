@@ -74,8 +74,8 @@ pub struct Snapshot {
     pub workers: usize,
     /// The number of times that the ticker thread woke up.
     pub wakeups: u64,
-    /// The number of task runs that panicked, and of calls of async tasks' wakers
-    /// that did.
+    /// The number of task runs that panicked, and of drops of closures and calls of async
+    /// tasks' wakers that did.
     pub panics: u64,
 }
 

@@ -39,7 +39,8 @@ pub trait Moment {
 /// The process-wide engine of [`sleep`](crate::time::sleep) and its companions.
 ///
 /// It starts at its first use, with a single thread, follows the monotonic clock, has a
-/// tick of one millisecond, and never ends.
+/// tick of one millisecond, and never ends. With the feature `tracing`, the start is an event,
+/// in which a subscriber may not use the engine: it would wait for its own start.
 ///
 /// ```
 /// use tickwheel::time::Global;
