@@ -40,7 +40,8 @@ use hub::Held;
 /// Clones of a handle share one engine; a [`WeakEngine`](crate::WeakEngine) does not keep it alive. Dropping
 /// the last clone shuts the engine down without waiting for any thread; its queues then
 /// return [`RecvError::ShutDown`](crate::RecvError::ShutDown). To get the live timers
-/// back, call [`shutdown`](Engine::shutdown) or [`drain`](Engine::drain).
+/// back, call [`shutdown`](Engine::shutdown) or [`drain`](Engine::drain). Each of these makes a
+/// list of the live timers, with some 80 bytes and the payload for each.
 ///
 /// # Cost
 /// Scheduling, cancelling and rescheduling each take one short lock, that of
