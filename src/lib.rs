@@ -12,7 +12,7 @@
 //! timers.run_after(Duration::from_millis(5), || println!("five milliseconds later"))?;
 //! let limit = timers.run_after(Duration::from_secs(30), || println!("no answer"))?;
 //! assert!(timers.cancel(limit).is_cancelled()); // the answer came in time
-//! timers.drain(Duration::from_secs(1)); // until workers have taken what is due within a second
+//! timers.drain(Duration::from_secs(1)); // waits for one-shots that are due within a second
 //! timers.join(); // until these closures have returned
 //! # Ok(())
 //! # }

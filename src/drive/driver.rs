@@ -24,7 +24,9 @@ use crate::wheel::Advance;
 /// ready once. A call never blocks for a call of another thread.
 ///
 /// Timers fire in its calls alone. If the driver is dropped, none fires any more, and the
-/// engine keeps them until it's shut down.
+/// engine keeps them until it's shut down. A [`drain`](crate::Engine::drain) in the loop itself
+/// would see none fire: call it in another thread, and go on in the loop until `process_due`
+/// returns [`Advance::ShutDown`].
 ///
 /// After the engine is shut down or its last handle is dropped, the
 /// descriptor becomes readable and stays readable. The queues then return
@@ -183,7 +185,8 @@ impl<T> Driver<T> {
     ///
     /// `None` means that no timer will be due unless another thread
     /// schedules one. A loop that waits for the descriptor then sleeps until
-    /// it is readable. A loop without a descriptor should end, or poll now and then.
+    /// it is readable. A loop without a descriptor should end, or poll now and then, and a
+    /// thread that schedules an earlier timer during its sleep has to wake it.
     /// Do not treat `None` as zero, because the loop would then spin.
     #[must_use]
     pub fn timeout(&self) -> Option<Duration> {

@@ -349,8 +349,8 @@ impl VirtualClock {
     /// tick until the workers are idle: every queue that has workers is empty,
     /// and each worker is back in `recv`.
     ///
-    /// A worker is a [`Queue`](crate::Queue) handle on which `recv` or
-    /// `recv_timeout` was called before, or a thread of a [`TaskEngine`](crate::TaskEngine). If
+    /// A worker is a [`Queue`](crate::Queue) handle on which `recv` or another
+    /// call that blocks was made before, or a thread of a [`TaskEngine`](crate::TaskEngine). If
     /// threads of the caller's own have just been started,
     /// [`expect_workers`](crate::Queue::expect_workers) makes this call wait for them. A
     /// handle that is awaited ([`recv_async`](crate::Queue::recv_async)) is no worker.

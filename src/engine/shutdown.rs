@@ -71,7 +71,8 @@ impl<T> Engine<T> {
     /// that a second suffices to collect the live timers. Other threads may
     /// cancel and move timers meanwhile. Does not wait for reports to be
     /// read. Moves a virtual clock forward by `limit`, rounded up to a tick.
-    /// A thread that serves this engine, as a worker or as its loop, serves nothing meanwhile.
+    /// A thread that serves this engine, as a worker or as its loop, serves nothing meanwhile. If
+    /// no other does, nothing fires, and the call lasts to its end.
     pub fn drain(&self, limit: Duration) -> Vec<Closed<T>> {
         observe::drain_begun(self.core.subject(), limit);
         let complete = self.core.drain(limit);

@@ -141,7 +141,7 @@ impl TaskEngine {
     }
 
     /// Schedules a task that a shutdown, a cancel by [`Engine::cancel`] or a replacement has
-    /// given back.
+    /// given back. For a closure, call [`run`](TaskEngine::run).
     ///
     /// # Errors
     /// Fails as [`run_after`](TaskEngine::run_after) does. A task that runs once can't repeat:

@@ -83,8 +83,9 @@ impl Timers {
     }
 }
 
-/// A future that is ready when its deadline has passed; from [`sleep`],
-/// [`sleep_until`], or the calls of [`Timers`] with these names.
+/// A future that is ready when its deadline has passed, or when its [`Timers`] are shut down
+/// ([`is_elapsed`](Sleep::is_elapsed) tells); from [`sleep`], [`sleep_until`], or the calls of
+/// [`Timers`] with these names.
 ///
 /// Registers a timer at the first poll that finds the deadline's tick in the future. Dropping
 /// the sleep frees that timer at once. A sleep that is polled by several tasks wakes the
