@@ -3,9 +3,9 @@
 //!
 //! Only rare events are emitted: starts, drains, shutdowns and panics. A timer or a
 //! wake-up of the ticker does not emit an event, because a subscriber is foreign
-//! code that may block, and a running ticker never calls it. If it panics, its caller
-//! goes on. The ticker's work is
-//! counted instead: see [`Engine::snapshot`](crate::Engine::snapshot).
+//! code that may block, and a running ticker never calls it. (If it panics, the engine
+//! goes on.) The ticker's work is counted instead: see
+//! [`Engine::snapshot`](crate::Engine::snapshot).
 //!
 //! `name` is the engine's name, and `engine` is a number within the process, because
 //! several engines may have one name. The ids of an engine's timers begin with that

@@ -66,8 +66,9 @@ impl<T> Engine<T> {
     /// Succeeds until a worker takes the timer, even if the timer has
     /// expired and is waiting in a queue. Returns the payload in
     /// [`Cancel::Cancelled`], and no worker receives it. The storage is
-    /// free when the call returns, or when the [`Unstarted`](crate::Unstarted) is dropped. A [`notified`](crate::Timer::notified) task
-    /// keeps its payload; the answer is then [`Cancel::Notified`].
+    /// free when the call returns, or when the [`Unstarted`](crate::Unstarted) is dropped. A
+    /// [`notified`](crate::Timer::notified) task keeps its payload; the answer is then
+    /// [`Cancel::Notified`].
     ///
     /// ```
     /// # use std::time::Duration;

@@ -49,9 +49,9 @@ impl<T> Core<T> {
     }
 
     /// Returns the earliest `next` after checking it. A shard's `next` may belong to a
-    /// timer that was since cancelled or postponed, because these calls do not update it. Keeps
-    /// a `next` that is later than what the wheel knows, because a timer's slot need not be
-    /// entered before its deadline.
+    /// timer that was since cancelled or postponed, because these calls do not update it.
+    /// Keeps a `next` that is later than what the wheel knows, because a timer's slot need not
+    /// be entered before its deadline.
     pub(crate) fn confirm_next_due(&self) -> Tick {
         let confirm = |cell: &ShardCell<T>| {
             let shard = cell.lock();

@@ -404,12 +404,12 @@ impl<T> ShardCell<T> {
     }
 }
 
-// The share in the core that every owner other than what moves time on holds.
+// The share in the core that every owner holds, other than the ticker and virtual clocks.
 //
-// The ticker outlives the other owners by the time that it takes to wake up, and a virtual
-// clock as long as it lives. As the last owner of the core, they would drop the payloads of
-// unread reports. So the other owners are counted, and the last of them drops the remaining payloads. No payload
-// comes later, because only a counted owner can end a timer.
+// The ticker outlives the other owners by the time that it takes to wake up, and a clock may
+// live much longer. As the last owner of the core, they would drop the payloads of unread
+// reports. So the other owners are counted, and the last of them drops the remaining
+// payloads. No payload comes later, because only a counted owner can end a timer.
 
 pub(crate) struct SharedCore<T> {
     core: Arc<Core<T>>,
