@@ -25,6 +25,9 @@ impl Threads {
         refusal::check()?;
         let thread = thread::Builder::new().name(format!("durable-{name}"));
         let thread = thread.spawn(run)?;
+        // One that has ended keeps its stack until it is joined.
+        let ended: Vec<_> = self.0.lock().extract_if(.., |one| one.is_finished()).collect();
+        ended.into_iter().for_each(|thread| drop(thread.join()));
         self.0.lock().push(thread);
         Ok(())
     }
@@ -89,6 +92,19 @@ pub(crate) mod refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Each run beyond its time limit costs a worker.
+    #[test]
+    fn durable_09_threads_that_have_ended_are_not_kept() {
+        let threads = Threads::default();
+        for _ in 0..99 {
+            threads.spawn("ends", || ()).unwrap();
+            while threads.0.lock().iter().any(|thread| !thread.is_finished()) {
+                thread::sleep(LOOK);
+            }
+        }
+        assert_eq!(threads.0.lock().len(), 1);
+    }
 
     #[test]
     fn a_thread_that_panicked_keeps_no_others_from_being_waited_for() {
