@@ -8,6 +8,7 @@ on_each_store!(
     a_moved_job_keeps_its_id,
     a_key_is_refused_kept_or_replaced,
     an_update_keeps_what_is_due,
+    durable_02_an_update_keeps_an_occurrence_that_has_failed,
     an_update_of_a_job_that_runs_is_not_lost,
     a_key_is_free_after_the_end,
     kinds_do_not_share_keys,
@@ -88,6 +89,20 @@ fn an_update_keeps_what_is_due<S: Store>(bench: &Bench<S>) {
     assert_eq!(insert(cron(1)).due, now + HOUR * 9);
     let changed = insert(cron(2)).due;
     assert!(changed > now && changed <= now + HOUR, "{changed}");
+}
+
+/// The schedule is changed in the pause before it is tried again.
+fn durable_02_an_update_keeps_an_occurrence_that_has_failed<S: Store>(bench: &Bench<S>) {
+    let update = |hours| mail(5).every(HOUR * hours).key("k", IfTaken::Update);
+    let first = bench.started(bench.insert(update(1)));
+    let (due, failure) = (SystemClock.now() + HOUR, Some("no line".to_owned()));
+    bench.finish(&first, Then::Again { due, failure: failure.clone() });
+    let updated = bench.insert(update(2));
+    assert_eq!((updated.id, updated.due), (first.id, due));
+    let second = bench.started(updated);
+    assert_eq!((second.attempts, &second.failure), (2, &failure));
+    let every = Recurrence::Every { period: HOUR * 2, first: at(5) };
+    assert_eq!(second.recurrence, Some(every));
 }
 
 /// The outcome of the run is not that of the new payload. That of a recurring job waits for the next

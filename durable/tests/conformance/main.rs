@@ -14,7 +14,7 @@ use tickwheel_durable::store::{
     Answer, Change, DueJob, Kind, Lease, List, NewJob, Page, Store, StoreError, Target, Then,
 };
 use tickwheel_durable::{
-    IfTaken, Job, JobId, RedbStore, State, StoredJob, SystemClock, WallClock, WallTime,
+    IfTaken, Job, JobId, Recurrence, RedbStore, State, StoredJob, SystemClock, WallClock, WallTime,
 };
 
 /// A store with a lease on it.
