@@ -55,7 +55,7 @@ pub enum IfTaken {
     Replace,
     /// Gives the stored job the payload and the recurrence of the new one. If the recurrence is the
     /// same, it stays due when it was. If not, it is due when the new one says; but an occurrence
-    /// that is overdue stays so, and runs, and one that has failed is tried again when it was to be.
+    /// that is overdue stays so, and runs, and one that has begun ends with its own run and attempts.
     /// A job that does not recur and is running runs again, with the new payload.
     Update,
 }

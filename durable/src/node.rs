@@ -233,6 +233,11 @@ impl Node {
         (!fired.is_empty()).then_some((lease.fence, fired))
     }
 
+    /// Returns whether a running job was changed since its run began.
+    pub(crate) fn is_changed(&self, id: JobId) -> bool {
+        self.windows.lock().iter().any(|window| window.is_changed(id))
+    }
+
     /// Takes note that a handler has returned after so long: its worker may have the next job.
     pub(crate) fn note_return(&self, id: JobId, after: Duration) {
         self.pace.note_run(after);

@@ -130,8 +130,12 @@ impl Runner {
     /// Decides what becomes of a job after its run.
     pub(crate) fn then(&self, run: &Run, outcome: &Outcome) -> Then {
         let random = self.random.lock().f64();
-        let now = self.inner().node.now();
-        self.handlers.then(&run.job, outcome, now, random)
+        let (node, job) = (&self.inner().node, &run.job);
+        // Its schedule may be another one now.
+        let is_changed = job.recurrence.is_some() && node.is_changed(job.id);
+        let found = is_changed.then(|| node.store.get(job.id).ok().flatten()).flatten();
+        let found = found.filter(|found| found.version == job.version);
+        self.handlers.then(found.as_ref().unwrap_or(job), outcome, node.now(), random)
     }
 }
 

@@ -9,6 +9,7 @@ on_each_store!(
     a_key_is_refused_kept_or_replaced,
     an_update_keeps_what_is_due,
     durable_02_an_update_keeps_an_occurrence_that_has_failed,
+    durable_11_an_update_leaves_a_run_its_occurrence,
     an_update_of_a_job_that_runs_is_not_lost,
     a_key_is_free_after_the_end,
     kinds_do_not_share_keys,
@@ -103,6 +104,20 @@ fn durable_02_an_update_keeps_an_occurrence_that_has_failed<S: Store>(bench: &Be
     assert_eq!((second.attempts, &second.failure), (2, &failure));
     let every = Recurrence::Every { period: HOUR * 2, first: at(5) };
     assert_eq!(second.recurrence, Some(every));
+}
+
+/// If its node dies, the occurrence is still due, and its attempt counts.
+fn durable_11_an_update_leaves_a_run_its_occurrence<S: Store>(bench: &Bench<S>) {
+    let update = |hours| mail(5).every(HOUR * hours).key("k", IfTaken::Update);
+    let first = bench.started(bench.insert(update(1)));
+    let updated = bench.insert(update(2));
+    assert_eq!((updated.due, updated.version), (first.due, first.version));
+    let lease = bench.store.acquire("first", &kinds(), HOUR).unwrap().unwrap();
+    let again = bench.start_under(lease, updated);
+    assert!(matches!(again, Answer::Started { job, .. } if job.attempts == 2));
+    let (id, version, then) = (first.id, first.version, Then::Again { due: at(9), failure: None });
+    let finish = Change::Finish { id, version, fence: lease.fence, then };
+    assert_eq!(placed(bench.change(finish)).due, at(9));
 }
 
 /// The outcome of the run is not that of the new payload. That of a recurring job waits for the next

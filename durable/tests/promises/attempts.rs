@@ -205,6 +205,31 @@ fn durable_11_a_recurring_job_is_scheduled_at_each_start() {
     assert_eq!(world.log.take(), [said("a", 3_000_000), said("b", 3_100_000)]);
 }
 
+/// A deploy changes it while an occurrence runs, which then succeeds or fails.
+#[test]
+fn durable_11_an_occurrence_that_has_begun_runs_once_if_its_schedule_is_changed() {
+    for fails in [false, true] {
+        let world = World::new();
+        let hourly =
+            |text, minute| Job::new("note", text).cron(format!("{minute} * * * * UTC")).unwrap();
+        let builder = world.notes(move |attempt| match attempt.payload() == b"old" {
+            true => {
+                attempt.jobs().schedule(hourly("new", 40)).unwrap();
+                if fails { Err("no line") } else { Ok(()) }
+            }
+            false => Ok(()),
+        });
+        let retry = Retry::attempts(2).pauses(|_| SECOND);
+        let (jobs, node) = world.open(builder.retry("note", retry));
+        jobs.schedule(hourly("old", 30)).unwrap();
+        node.run_until(at(6_100));
+        let mut expected = vec![said("old", 1_800_000)];
+        expected.extend(fails.then(|| said("new", 1_801_000)));
+        expected.extend([said("new", 2_400_000), said("new", 6_000_000)]);
+        assert_eq!(world.log.take(), expected);
+    }
+}
+
 #[test]
 fn durable_11_a_failed_occurrence_does_not_end_the_recurrence() {
     let world = World::new();

@@ -79,8 +79,8 @@ BEGIN
             ELSIF FOUND AND c.if_taken = 'update' AND (job.recurrence IS NOT DISTINCT FROM c.recurrence
                 -- The period, which the phase follows.
                 OR job.recurrence LIKE 'every %' AND split_part(job.recurrence, ' from ', 1) = split_part(c.recurrence, ' from ', 1)
-                -- An occurrence that has failed ends with its own attempts.
-                OR job.attempts > 0 AND job.fence = 0 AND c.recurrence IS NOT NULL)
+                -- An occurrence that has begun ends with its own run and attempts.
+                OR job.attempts > 0 AND c.recurrence IS NOT NULL)
             THEN
                 -- The outcome of a run that knows the old payload must not end the job.
                 UPDATE {schema}.jobs j SET payload = bytes, recurrence = CASE split_part(j.recurrence, ' from ', 1)

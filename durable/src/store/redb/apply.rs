@@ -221,12 +221,11 @@ fn updated(old: StoredJob, job: StoredJob, now: WallTime) -> StoredJob {
     // The outcome of a run that knows the old payload must not end the job.
     let is_last_run = old.recurrence.is_none() && old.state != State::Waiting;
     let version = old.version + u64::from(is_last_run);
-    let has_failed = old.attempts > 0 && old.state == State::Waiting;
     match is_same {
         true => StoredJob { payload: job.payload, version, ..old },
-        // An occurrence that has failed ends with its own attempts.
-        false if has_failed && job.recurrence.is_some() => {
-            StoredJob { payload: job.payload, recurrence: job.recurrence, ..old }
+        // An occurrence that has begun ends with its own run and attempts.
+        false if old.attempts > 0 && job.recurrence.is_some() => {
+            StoredJob { payload: job.payload, recurrence: job.recurrence, version, ..old }
         }
         false if old.due <= now => StoredJob { due: old.due, ..job },
         false => job,
