@@ -6,6 +6,7 @@ on_each_store!(
     due_jobs_come_in_order_from_the_beginning,
     lists_are_read_page_by_page,
     a_page_may_begin_behind_a_job_that_is_gone,
+    a_kind_is_unhandled_however_late_its_jobs_are_due,
     a_page_is_bounded_in_bytes,
 );
 
@@ -44,6 +45,13 @@ fn a_page_may_begin_behind_a_job_that_is_gone<S: Store>(bench: &Bench<S>) {
     let rest = bench.store.list(Page::new(List::Live, Some(&first), 9)).unwrap();
     assert_eq!(rest.len(), 2);
     assert_eq!(rest[0].id, jobs[1].id);
+}
+
+fn a_kind_is_unhandled_however_late_its_jobs_are_due<S: Store>(bench: &Bench<S>) {
+    bench.insert(mail(5));
+    bench.insert(Job::new("other", "").at(WallTime::MAX));
+    let unhandled = bench.store.unhandled().unwrap();
+    assert_eq!(unhandled.iter().map(|(kind, _)| kind).collect::<Vec<_>>(), ["other"]);
 }
 
 /// Whoever reads page by page needs memory for one, however large the jobs are.

@@ -245,7 +245,7 @@ impl Reading {
         fence: u64,
     ) -> Result<Due> {
         let (mut jobs, paused) = (Vec::new(), self.paused()?);
-        self.each(all, before, fence, |job, kind| {
+        self.each(all, at(before, 0), fence, |job, kind| {
             let is_one = |kinds: &[String]| kinds.iter().any(|one| one == kind);
             let is_unknown = job.version == 0 && kinds.first() == all.first();
             if is_unknown || is_one(kinds) && !is_one(&paused) {
@@ -259,7 +259,7 @@ impl Reading {
     /// Returns the kinds that are not handled, and when the first job of each is due.
     pub(super) fn unhandled(&self, kinds: &[String]) -> Result<Vec<(String, WallTime)>> {
         let mut found = BTreeMap::new();
-        self.each(kinds, WallTime::MAX, 0, |job, kind| {
+        self.each(kinds, at(WallTime::MAX, u64::MAX), 0, |job, kind| {
             if job.kind.is_none() && !found.contains_key(kind) {
                 found.insert(kind.to_owned(), job.due);
             }
@@ -274,17 +274,17 @@ impl Reading {
         kinds.collect()
     }
 
-    /// Passes the jobs that are due before `before`, and their kinds, until `each` returns `false`. One
+    /// Passes the jobs that stand before `before`, and their kinds, until `each` returns `false`. One
     /// of which nothing but its place can be read keeps no others from being loaded: its version is
     /// zero, and starting it says what is wrong.
     fn each(
         &self,
         kinds: &[String],
-        before: WallTime,
+        before: At,
         fence: u64,
         mut each: impl FnMut(DueJob, &str) -> bool,
     ) -> Result<()> {
-        for entry in self.0.open_table(LIVE)?.range(..at(before, 0))? {
+        for entry in self.0.open_table(LIVE)?.range(..before)? {
             let (key, row) = entry?;
             let (due, number) = key.value();
             let head = head_of_any(number, due, row.value());
