@@ -210,11 +210,17 @@ mod tests {
         }
     }
 
-    /// A stored expression whose time zone this machine does not know.
+    /// A stored expression whose time zone this machine does not know, and one whose zone left out a
+    /// day, behind which no search gets.
     #[test]
     fn durable_02_an_unreadable_recurrence_ends_as_a_dead_letter() {
-        let now = WallTime::from_unix_micros(9);
-        let job = job(10, Some(Recurrence::Cron("0 0 * * * Mars/Olympus".to_owned())));
+        for (now, zone) in [(9, "Mars/Olympus"), (1_325_160_000_000_000, "Pacific/Apia")] {
+            dies(WallTime::from_unix_micros(now), zone);
+        }
+    }
+
+    fn dies(now: WallTime, zone: &str) {
+        let job = job(10, Some(Recurrence::Cron(format!("0 1 * * * {zone}"))));
         for outcome in [Outcome::Done, Outcome::Failed("no line".to_owned())] {
             let is_failed = outcome != Outcome::Done;
             let then = Handlers::default().then(&job, &outcome, now, 0.0);

@@ -38,11 +38,11 @@ impl Recurrence {
     }
 
     /// Returns the first occurrence after `time`, or an error if a stored expression or its
-    /// time zone is not known here.
+    /// time zone is not known here, or nothing is found.
     pub(crate) fn try_next_after(&self, time: WallTime) -> Result<Option<WallTime>, InvalidCron> {
         match self {
             Recurrence::Every { period, first } => Ok(next_multiple(*period, *first, time)),
-            Recurrence::Cron(expression) => Ok(next_match(parse(expression)?, time)),
+            Recurrence::Cron(expression) => next_match(parse(expression)?, time),
         }
     }
 }
@@ -89,15 +89,22 @@ fn next_multiple(period: Duration, first: WallTime, time: WallTime) -> Option<Wa
     Some(WallTime::from_unix_micros(next))
 }
 
-/// A panic of another crate ends the job and not its node.
-fn next_match((pattern, zone): (Cron, TimeZone), time: WallTime) -> Option<WallTime> {
-    let micros = i64::try_from(time.as_unix_micros()).ok()?;
-    let after = Timestamp::from_microsecond(micros).ok()?;
+/// A panic of another crate ends the job and not its node. Whatever has come true once does so again,
+/// so to find nothing is a failure and no end.
+fn next_match(
+    (pattern, zone): (Cron, TimeZone),
+    time: WallTime,
+) -> Result<Option<WallTime>, InvalidCron> {
+    let micros = i64::try_from(time.as_unix_micros()).ok();
+    let Some(after) = micros.and_then(|micros| Timestamp::from_microsecond(micros).ok()) else {
+        return Ok(None);
+    };
     let after = after.to_zoned(zone);
     let search = || pattern.find_next_occurrence(&after, false);
-    let next = catch_unwind(AssertUnwindSafe(search)).ok()?.ok()?;
-    let next = next.timestamp().as_microsecond();
-    u64::try_from(next).ok().map(WallTime::from_unix_micros)
+    let failed = |why: &str| invalid(format!("nothing found after {time}: {why}"));
+    let next = catch_unwind(AssertUnwindSafe(search)).map_err(|_| failed("a panic"))?;
+    let next = next.map_err(|error| failed(&error.to_string()))?.timestamp().as_microsecond();
+    Ok(u64::try_from(next).ok().map(WallTime::from_unix_micros))
 }
 
 /// A cron expression that cannot be understood.
