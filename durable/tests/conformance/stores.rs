@@ -262,6 +262,22 @@ fn durable_13_a_link_to_no_file_is_left_alone() {
     assert!(path.is_symlink());
 }
 
+/// A pipe has no end before somebody has written to it.
+#[cfg(unix)]
+#[test]
+fn durable_13_what_is_no_file_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    for path in [pipe, folder.path().to_owned()] {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        std::thread::spawn(move || sender.send(RedbStore::open(path).map(drop)));
+        let opened = receiver.recv_timeout(HOUR / 60).expect("hangs");
+        assert!(matches!(opened, Err(StoreError::Foreign(_))), "{opened:?}");
+    }
+}
+
 /// Only a full disk costs the reserve.
 #[test]
 fn a_recovery_keeps_the_reserve() {

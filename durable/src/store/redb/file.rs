@@ -128,6 +128,10 @@ pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 fn check_magic(path: &Path) -> Result<()> {
     let mut begin = Vec::new();
+    // To open a pipe is to wait for whoever writes to it.
+    if !fs::metadata(path).map_err(io)?.is_file() {
+        return Err(StoreError::Foreign("it is no regular file".to_owned()));
+    }
     let file = File::open(path).map_err(io)?;
     let read = file.take(MAGIC.len() as u64).read_to_end(&mut begin);
     match read.map_err(io)? {
