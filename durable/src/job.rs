@@ -259,7 +259,9 @@ impl FromStr for JobId {
 
     fn from_str(text: &str) -> Result<JobId, InvalidJobId> {
         let hex = |digits| u64::from_str_radix(digits, 16).map_err(|_| InvalidJobId);
-        let (born, number) = text.split_once('-').ok_or(InvalidJobId)?;
+        // `from_str_radix` takes signs.
+        let parts = text.split_once('-').filter(|_| !text.contains('+'));
+        let (born, number) = parts.ok_or(InvalidJobId)?;
         Ok(JobId::new(WallTime::from_unix_micros(hex(born)?), hex(number)?))
     }
 }

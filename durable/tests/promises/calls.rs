@@ -129,6 +129,14 @@ fn durable_12_a_refused_job_comes_back() {
 }
 
 #[test]
+fn what_is_no_id_is_refused() {
+    assert_eq!("1-2".parse(), Ok(JobId::new(WallTime::from_unix_micros(1), 2)));
+    for text in ["", "-", "1", "1-2-3", "-1-2", "+1-2", "1-+2", " 1-2", "10000000000000000-1"] {
+        assert!(text.parse::<JobId>().is_err(), "{text}");
+    }
+}
+
+#[test]
 fn a_node_without_handlers_runs_nothing() {
     let world = World::new();
     let (jobs, node) = world.open(Durable::builder());
