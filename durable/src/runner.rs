@@ -28,6 +28,10 @@ tokio::task_local! {
     pub(crate) static NODE: usize;
 }
 
+/// The pause after a run that did not begin.
+#[cfg(feature = "tokio")]
+const BEGIN_AGAIN: Duration = Duration::from_secs(1);
+
 /// What the workers of a node share.
 pub(crate) struct Runner {
     pub(crate) jobs: Jobs,
@@ -81,10 +85,12 @@ impl Runner {
             #[cfg(feature = "tokio")]
             (None, Some(Handler::Async(runtime, handler))) => {
                 let (within, handler) = (self.begun(&run), Arc::clone(handler));
-                let outcome = Outcome::Failed("its runtime has ended".to_owned());
+                // What it is if its runtime has ended before it begins.
+                let outcome = Outcome::AgainAfter(BEGIN_AGAIN);
                 let mut spawned = Spawned { runner: Arc::clone(self), run, outcome };
                 let own = Arc::as_ptr(self.inner()).addr();
                 drop(runtime.spawn(async move {
+                    spawned.outcome = Outcome::Failed("its runtime has ended".to_owned());
                     let handling = async { handler(attempt).await };
                     spawned.outcome = NODE.scope(own, within.run(handling)).await;
                     drop(spawned);
