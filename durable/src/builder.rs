@@ -262,7 +262,9 @@ impl Builder {
     /// They share a commit, so a backlog of short jobs drains faster. Ahead of jobs that take
     /// longer than a commit, none is started. If the process dies, an attempt of each is
     /// counted, although its handler did not run. It is the only one that they lose: beside a
-    /// job whose last run did not end, none is started ahead. Nor is any on virtual time.
+    /// job whose last run did not end, none is started ahead. Nor is any on virtual time. One that was
+    /// started counts as running: [`pause`](crate::Jobs::pause) and [`cancel`](crate::Jobs::cancel)
+    /// come too late for it.
     #[must_use]
     pub fn ahead(mut self, jobs: usize) -> Builder {
         self.ahead = Some(jobs);

@@ -25,7 +25,8 @@ const KEEP_AGAIN: Duration = Duration::from_secs(1);
 /// A node: a store, and the threads that run its jobs. Offers the calls of [`Jobs`].
 ///
 /// Dropping it waits for the handlers of all jobs that were started, for
-/// [a limited time](crate::Builder::ends_within), and gives back its lease.
+/// [a limited time](crate::Builder::ends_within), and gives back its lease. A handler that drops its own
+/// node waits for those that workers run, and not for asynchronous ones.
 ///
 /// The child of a fork has none of its threads: open nodes after forking. Don't use a parent's node
 /// in the child, and don't drop it there.
@@ -173,7 +174,7 @@ impl Deref for Durable {
 }
 
 /// Ends the threads in the order in which they hand over their work. A handler that drops its
-/// own node waits for the other ones, and its outcome is committed afterwards: under the lease, which
+/// own node waits for the workers, and its outcome is committed afterwards: under the lease, which
 /// therefore ends by itself.
 impl Drop for Durable {
     fn drop(&mut self) {

@@ -143,7 +143,9 @@ impl Job {
     ///
     /// On days on which the clocks change, a fixed local time counts once: one that is left out
     /// comes right after the change, and one that comes twice counts the first time. A pattern
-    /// with a wildcard or a step for the minute or the hour counts each time that passes.
+    /// with a wildcard, a step, a list or a range for the minute or the hour counts each time that
+    /// passes: one that is left out has no run, and one that comes twice has two. In the place of a
+    /// list such as `0 2,14`, use a job for each time, with keys of their own.
     ///
     /// # Errors
     /// Returns [`InvalidCron`] if the expression cannot be understood, or is longer than 1,024

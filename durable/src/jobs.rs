@@ -173,7 +173,8 @@ impl Jobs {
     }
 
     /// Lets no more jobs of a kind start, on all nodes, until it is [resumed](Jobs::resume). Those that
-    /// run go on. Jobs may be scheduled meanwhile. The store keeps this.
+    /// run go on, and those that were started [ahead](crate::Builder::ahead) still run. Jobs may be
+    /// scheduled meanwhile. The store keeps this.
     ///
     /// # Errors
     /// Returns the reason why it is unknown whether the kind is paused.
@@ -347,8 +348,9 @@ impl Jobs {
 pub enum Cancelled {
     /// The job was waiting, and no handler starts any more.
     Cancelled(Box<StoredJob>),
-    /// The handler is running. It is not stopped, but the job does not run again. Its key is
-    /// free, so a new job with the key may run beside it.
+    /// The handler is running, or will, because the job was started [ahead](crate::Builder::ahead).
+    /// It is not stopped, but the job does not run again. Its key is free, so a new job with the key
+    /// may run beside it.
     Running(JobId),
     /// There is no such job: it has ended, or is a dead letter.
     Gone,

@@ -211,6 +211,15 @@ mod tests {
         }
     }
 
+    /// So does one with a list: two o'clock is left out, and comes twice.
+    #[test]
+    fn cron_with_a_list_of_hours_runs_whenever_one_of_them_passes() {
+        let list = "0 2,14 * * * Europe/Berlin";
+        assert_eq!(next(list, "2026-03-28T22:00:00Z"), "2026-03-29T12:00:00Z");
+        assert_eq!(next(list, "2026-10-24T22:00:00Z"), "2026-10-25T00:00:00Z");
+        assert_eq!(next(list, "2026-10-25T00:00:00Z"), "2026-10-25T01:00:00Z");
+    }
+
     /// Each is refused, and with the reason.
     #[test]
     fn what_is_no_expression_is_refused() {
