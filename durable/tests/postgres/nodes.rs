@@ -1,6 +1,7 @@
 //! Whole nodes beside each other in one process.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 
 use tokio_postgres::{Config, NoTls};
 
@@ -146,6 +147,29 @@ fn an_earlier_job_of_another_node_is_armed_at_once() {
         until("the job", || ledger.jobs().len() == number);
     }
     assert!(begin.elapsed() < SECOND * 12, "{:?}", begin.elapsed());
+}
+
+/// The run that goes on meanwhile knows the old one. Announcements come in order.
+#[test]
+fn durable_11_a_schedule_that_another_node_changes_holds_after_the_run() {
+    let Some(schema) = Schema::new() else { return };
+    let (leave, left) = channel::<()>();
+    let (ledger, left) = (Ledger::default(), Mutex::new(left));
+    let builder = ledger.builder("node").lease(SECOND * 60);
+    let builder = builder.handler("slow", move |_| left.lock().unwrap().recv());
+    let node = builder.open(schema.open()).unwrap();
+    until_ready(&node);
+    let other = Durable::builder().open(schema.open()).unwrap();
+    let slow = |hours| Job::new("slow", "").every(HOUR * hours);
+    let id = node.schedule(slow(1)).unwrap();
+    let job = || node.get(id).unwrap().unwrap();
+    until("its run", || job().attempts == 1);
+    other.schedule(slow(9)).unwrap();
+    other.schedule(note("heard")).unwrap();
+    until("what was announced", || ledger.jobs().len() == 1);
+    leave.send(()).unwrap();
+    until("the end of its run", || job().attempts == 0);
+    assert!(job().due > SystemClock.now() + HOUR * 8, "{:?}", job());
 }
 
 /// A clock that is wrong by so many seconds.
