@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use tracing::Instrument;
 
 use crate::attempt::Attempt;
+use crate::commit;
 #[cfg(feature = "tokio")]
 use crate::handlers::panicked;
 use crate::handlers::{Handler, Handlers, guarded};
@@ -139,7 +140,8 @@ impl Runner {
         let (node, job) = (&self.inner().node, &run.job);
         // Its schedule may be another one now.
         let is_changed = job.recurrence.is_some() && node.is_changed(job.id);
-        let found = is_changed.then(|| node.store.get(job.id).ok().flatten()).flatten();
+        let read = || commit::guarded(|| node.store.get(job.id)).ok().flatten();
+        let found = is_changed.then(read).flatten();
         let found = found.filter(|found| found.version == job.version);
         self.handlers.then(found.as_ref().unwrap_or(job), outcome, node.now(), random)
     }
