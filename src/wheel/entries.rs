@@ -224,8 +224,17 @@ unsafe impl<T: Send> Send for Entries<T> {}
 unsafe impl<T: Sync> Sync for Entries<T> {}
 
 impl<T> Entries<T> {
-    /// The number of words from one entry to the next.
-    pub(super) const STRIDE: u32 = (size_of::<Entry<T>>() / size_of::<u64>()) as u32;
+    /// The number of words from one entry to the next. An index reaches 32 GiB, and a new wheel
+    /// has four entries.
+    ///
+    /// ```compile_fail,E0080
+    /// tickwheel::Wheel::<[u64; 1 << 30]>::new(64);
+    /// ```
+    pub(super) const STRIDE: u32 = {
+        let words = size_of::<Entry<T>>() / size_of::<u64>();
+        assert!(words < 1 << 30, "a wheel's payload takes less than 8 GiB: put it into a box");
+        words as u32
+    };
 
     /// The first entry begins at a multiple of this many bytes. It is a cache line, so that
     /// small entries don't straddle two, or more if payloads ask for it. A vector that began there
