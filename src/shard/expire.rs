@@ -43,7 +43,7 @@ impl<T> Shard<T> {
         }
         let to = self.tick.tick_at(now);
         loop {
-            match self.wheel.step(to, budget) {
+            match self.wheel.step(to, budget, true) {
                 Step::Due(at) => {
                     self.wheel.look_ahead();
                     let deadline = self.tick.start_of(Tick(self.wheel.entries.get(at).deadline));

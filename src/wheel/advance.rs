@@ -83,7 +83,9 @@ impl<T> Wheel<T> {
     ///
     /// A timer that becomes overdue between calls is left to the next pass: `None` is returned
     /// once before it fires. A loop in which a timer always re-arms itself for now thus ends.
-    /// A call with another `to` begins another pass.
+    /// A call with another `to` begins another pass, and takes that timer. So don't put a loop into
+    /// a loop to another tick, or both may take turns forever. Put it into an
+    /// [`advance`](Wheel::advance), which ends.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
@@ -124,7 +126,7 @@ impl<T> Wheel<T> {
 
     #[inline(never)]
     fn pop_slowly(&mut self, to: Tick) -> Option<Expired<T>> {
-        match self.step(to, &mut { usize::MAX }) {
+        match self.step(to, &mut { usize::MAX }, true) {
             Step::Due(entry) => Some(self.take_expired(entry)),
             Step::Done | Step::Paused => None,
         }
@@ -141,7 +143,7 @@ impl<T> Wheel<T> {
     ///
     /// A call of `advance` or [`Wheel::pop_due`] from within `fire` takes timers out, too,
     /// and may move the clock beyond `to`. The outer call then ends at the tick that the inner
-    /// one has reached.
+    /// one has reached. What has become overdue meanwhile is left to the next call.
     ///
     /// ```
     /// use tickwheel::wheel::Advance;
@@ -166,11 +168,14 @@ impl<T> Wheel<T> {
         if self.idle_to(to) {
             return Advance::Done;
         }
+        let mut is_new = true;
         loop {
-            match self.step(to, &mut budget) {
+            match self.step(to, &mut budget, is_new) {
                 Step::Due(entry) => {
                     let expired = self.take_expired(entry);
                     fire(self, expired);
+                    // A pass within `fire` may have ended this one: it goes on without what is late since.
+                    is_new = false;
                 }
                 Step::Done => return Advance::Done,
                 Step::Paused => return Advance::More,
@@ -258,13 +263,14 @@ impl<T> Wheel<T> {
     }
 
     /// Continues towards `to` until a timer is due, `budget` entries have been
-    /// touched, or `to` is reached with no work left.
+    /// touched, or `to` is reached with no work left. Unless the call is new, it leaves what has
+    /// become overdue to a later one, even if it begins a pass.
     #[inline(always)]
-    pub(crate) fn step(&mut self, to: Tick, budget: &mut usize) -> Step {
+    pub(crate) fn step(&mut self, to: Tick, budget: &mut usize, is_new: bool) -> Step {
         let to = to.0.max(self.slots.now);
         if !self.is_passing_to(to) {
             // A pass to another tick ends here, and what it leaves is due now.
-            if !self.entries.is_empty(OVERDUE) {
+            if is_new && !self.entries.is_empty(OVERDUE) {
                 self.is_sorting |= self.take_unsorted(OVERDUE) || self.is_firing();
                 self.entries.move_all(OVERDUE, DUE);
             }
@@ -591,7 +597,7 @@ mod tests {
             if steps % 2 == 0 {
                 wheel.schedule_at(Tick(0), "scheduled since");
             }
-            if let Step::Due(entry) = wheel.step(Tick(100), &mut 1) {
+            if let Step::Due(entry) = wheel.step(Tick(100), &mut 1, true) {
                 fired.push(wheel.remove(entry));
             }
         }
@@ -619,7 +625,7 @@ mod tests {
         [100; 9].iter().for_each(|&tick| _ = wheel.schedule_at(Tick(tick), ()));
         let (passes, mut fired) = (wheel.passes(), 0);
         for to in [101, 100, 102].into_iter().cycle() {
-            match wheel.step(Tick(to), &mut 2) {
+            match wheel.step(Tick(to), &mut 2, true) {
                 Step::Due(entry) => wheel.remove(entry),
                 Step::Paused => continue,
                 Step::Done => break,
@@ -681,6 +687,28 @@ mod tests {
             }
             assert_eq!(fired, ["again", "three", "seventy", "again", "again"]);
         }
+    }
+
+    #[test]
+    fn a_timer_that_takes_what_is_due_and_re_arms_itself_for_now_holds_up_nothing_either() {
+        let mut wheel = Wheel::new(64);
+        for (tick, name) in [(3, "again"), (3, "taken"), (5, "other")] {
+            wheel.schedule_at(Tick(tick), name);
+        }
+        let mut fired = Vec::new();
+        for (to, number) in [(10, 2), (10, 3), (20, 4)] {
+            let end = wheel.advance(Tick(to), usize::MAX, |wheel, expired| {
+                fired.push(expired.payload);
+                assert!(fired.len() <= number, "it never ends");
+                if expired.payload == "again" {
+                    let now = wheel.now();
+                    while wheel.pop_due(now).is_some() {}
+                    wheel.rearm(expired, now).unwrap();
+                }
+            });
+            assert_eq!((end, wheel.now(), fired.len()), (Advance::Done, Tick(to), number));
+        }
+        assert_eq!(fired, ["again", "other", "again", "again"]);
     }
 
     #[test]

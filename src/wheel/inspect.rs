@@ -231,7 +231,7 @@ mod tests {
         let mut wheel = Wheel::new(64);
         (0..50).for_each(|n| _ = wheel.schedule_at(Tick(70 + n), n));
         let mut budget = 10;
-        assert_eq!((wheel.step(Tick(64), &mut budget), budget), (Step::Paused, 0));
+        assert_eq!((wheel.step(Tick(64), &mut budget, true), budget), (Step::Paused, 0));
         let inward = &wheel.levels(usize::MAX)[0].timers;
         assert_eq!(inward.iter().sum::<usize>(), 10);
     }
