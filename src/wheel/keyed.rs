@@ -456,8 +456,9 @@ impl<K, T> KeyedWheel<K, T> {
     ///
     /// # Cost
     /// Searches a slot, and remembers the first timers, a 64th of all (between a thousand and
-    /// 16 thousand), so that the next calls need no search. Until these have left, a timer that comes
-    /// before the last of them is put among them, which takes some microseconds at most.
+    /// 16 thousand), so that the next calls need no search. If many timers were postponed, it goes on
+    /// to later slots until it has found so many. Until these have left, a timer that comes before
+    /// the last of them is put among them, which takes some microseconds at most.
     ///
     /// ```
     /// use tickwheel::Tick;
@@ -612,8 +613,8 @@ impl<K, T> KeyedWheel<K, T> {
         self.wheel.next_wakeup()
     }
 
-    /// Returns the earliest deadline of all timers, or `None` if the wheel is empty. May
-    /// search a whole slot, as [`Wheel::earliest_deadline`] does.
+    /// Returns the earliest deadline of all timers, or `None` if the wheel is empty. May search
+    /// a whole slot, or several, as [`Wheel::earliest_deadline`] does.
     ///
     /// ```
     /// use tickwheel::Tick;
@@ -639,16 +640,15 @@ impl<T> Wheel<T> {
     /// Returns the first timers in their order, with their deadlines: those of the first lists
     /// that have any, but not more than are remembered.
     fn first_ones(&self) -> VecDeque<(Tick, TimerId)> {
-        let (mut first, mut earliest) = (BinaryHeap::new(), Tick::MAX);
+        let mut first = BinaryHeap::new();
         for (list, start) in self.lists() {
-            if earliest < Tick(start) {
-                // Timers of this list and of later ones may come before them.
-                first.retain(|&(deadline, _)| deadline < Tick(start));
+            // Those that were postponed must come before this list, too: if they were left out, the
+            // next call would visit them again.
+            if first.peek().is_some_and(|&(last, _)| last < Tick(start)) {
                 break;
             }
             for entry in self.entries.on_list(list) {
                 let timer = (self.deadline_of(entry), self.id(entry));
-                earliest = earliest.min(timer.0);
                 if first.len() < (self.len() / 64).clamp(FOUND_AT_ONCE, 16 * FOUND_AT_ONCE) {
                     first.push(timer);
                 } else if let Some(mut last) = first.peek_mut().filter(|last| timer < **last) {

@@ -155,10 +155,12 @@ impl<T> Wheel<T> {
         drop(self.give_back());
     }
 
-    /// Returns the earliest deadline of all timers. Unlike
-    /// [`Wheel::next_wakeup`], which returns a lower bound, this may search a whole
-    /// slot. It is [`Tick::MAX`], which never comes, if all timers are
-    /// [disarmed](Wheel::reschedule).
+    /// Returns the earliest deadline of all timers. It is [`Tick::MAX`], which never comes, if
+    /// all timers are [disarmed](Wheel::reschedule).
+    ///
+    /// Unlike [`Wheel::next_wakeup`], which returns a lower bound, this may search a whole slot.
+    /// A postponed timer stays in its slot for a while. If all timers of the first slots were
+    /// postponed, these slots are searched as well: all timers, at worst.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};

@@ -282,3 +282,16 @@ fn what_comes_between_makes_no_search_necessary() {
     assert!((1_000..4_000).all(|n| cache.pop_first().unwrap().key == n));
     assert!((2..98).all(|n| cache.pop_first().unwrap().key == n) && cache.is_empty());
 }
+
+/// If most entries of a cache were touched, the search found one timer among all of them, and the
+/// next call searched again.
+#[test]
+fn what_was_postponed_makes_no_search_necessary_at_every_call() {
+    let mut cache = KeyedWheel::new(64);
+    (0..3_000).for_each(|n| _ = cache.insert(n, Tick(5_000), ()));
+    assert!((0..3_000).all(|n| cache.reschedule(&n, Tick(1_000_000))));
+    (3_000..3_100).for_each(|n| _ = cache.insert(n, Tick(2 * n), ()));
+    assert!((3_000..3_100).all(|n| cache.pop_first().unwrap().key == n));
+    assert_eq!(cache.found.len(), FOUND_AT_ONCE - 100);
+    assert_eq!(cache.pop_first().map(|first| first.key), Some(0));
+}
