@@ -194,9 +194,6 @@ impl fmt::Display for ReserveError {
 
 impl core::error::Error for ReserveError {}
 
-/// A block that has become vacant is given back if it has at least this many entries.
-const WORTH_FREEING: u32 = 4_096;
-
 /// A block with room for this many words or more grows by an eighth instead of doubling.
 const BIG: u32 = 1 << 15;
 
@@ -235,6 +232,11 @@ impl<T> Entries<T> {
         assert!(words < 1 << 30, "a wheel's payload takes less than 8 GiB: put it into a box");
         words as u32
     };
+
+    /// A block without timers is given back if so many words of it were used: 128 KiB, and more
+    /// than a new block has.
+    const WORTH_FREEING: u32 =
+        if Self::STRIDE < 1 << 12 { 1 << 14 } else { Self::STRIDE.saturating_mul(5) };
 
     /// The first entry begins at a multiple of this many bytes. It is a cache line, so that
     /// small entries don't straddle two, or more if payloads ask for it. A vector that began there
@@ -585,7 +587,7 @@ impl<T> Entries<T> {
 
     /// Returns whether there is no timer, and [`Entries::give_back`] is worth the call.
     pub(crate) fn is_worth_freeing(&self) -> bool {
-        self.live == 0 && self.used >= WORTH_FREEING.saturating_mul(Self::STRIDE)
+        self.live == 0 && self.used >= Self::WORTH_FREEING
     }
 
     /// Returns the storage, which has no timers, to be dropped after a lock is released: the

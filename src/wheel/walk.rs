@@ -290,6 +290,17 @@ mod tests {
         }
     }
 
+    /// What is little is told in bytes, not in timers.
+    #[test]
+    fn a_wheel_of_large_payloads_gives_their_memory_back() {
+        let mut wheel = Wheel::new(64);
+        let new = wheel.entries.bytes();
+        (0..8).for_each(|n| _ = wheel.schedule_at(Tick(n), [n; 4_096]));
+        assert!(wheel.entries.bytes() > new);
+        while wheel.pop_due(Tick(9)).is_some() {}
+        assert_eq!(wheel.entries.bytes(), new);
+    }
+
     #[test]
     fn a_shrink_makes_no_wheel_larger() {
         let mut wheel = Wheel::new(64);
