@@ -76,8 +76,10 @@ impl ByHash {
         self.one.len() + self.others.len()
     }
 
+    /// Gives back the memory that is not needed. A sorted map does so by itself.
     pub(crate) fn shrink(&mut self) {
-        self.one = core::mem::take(&mut self.one).into_iter().collect();
+        #[cfg(feature = "std")]
+        self.one.shrink_to_fit();
     }
 
     #[cfg(all(test, feature = "std"))]
@@ -110,5 +112,15 @@ mod tests {
         by_hash.remove(7, timers[0]);
         by_hash.remove(7, timers[2]);
         assert!(find(&by_hash, 7).is_empty() && by_hash.len() == 0);
+    }
+
+    #[test]
+    fn a_shrink_that_gives_nothing_back_moves_nothing() {
+        let mut by_hash = ByHash::default();
+        (1..100).for_each(|n| by_hash.insert(n, TimerId::new(WheelNumber::from(0), n, 0)));
+        by_hash.shrink();
+        let place = core::ptr::from_ref(&by_hash.one[&7]);
+        by_hash.shrink();
+        assert_eq!(core::ptr::from_ref(&by_hash.one[&7]), place);
     }
 }
