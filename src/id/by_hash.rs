@@ -76,10 +76,14 @@ impl ByHash {
         self.one.len() + self.others.len()
     }
 
-    /// Gives back the memory that is not needed. A sorted map does so by itself.
-    pub(crate) fn shrink(&mut self) {
+    /// Gives back memory that is not needed for so many timers, nor for those that there are, if
+    /// it is much. A sorted map does so by itself.
+    pub(crate) fn shrink_to(&mut self, timers: usize) {
         #[cfg(feature = "std")]
-        self.one.shrink_to_fit();
+        if self.one.capacity() > 2 * timers {
+            self.one.shrink_to(timers);
+        }
+        let _ = timers;
     }
 
     #[cfg(all(test, feature = "std"))]
@@ -118,9 +122,9 @@ mod tests {
     fn a_shrink_that_gives_nothing_back_moves_nothing() {
         let mut by_hash = ByHash::default();
         (1..100).for_each(|n| by_hash.insert(n, TimerId::new(WheelNumber::from(0), n, 0)));
-        by_hash.shrink();
+        by_hash.shrink_to(0);
         let place = core::ptr::from_ref(&by_hash.one[&7]);
-        by_hash.shrink();
+        by_hash.shrink_to(0);
         assert_eq!(core::ptr::from_ref(&by_hash.one[&7]), place);
     }
 }

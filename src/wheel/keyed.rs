@@ -495,6 +495,10 @@ impl<K, T> KeyedWheel<K, T> {
     /// Frees the key of a timer that has left the wheel.
     fn free_key(&mut self, id: TimerId, deadline: Tick, of: Keyed<K, T>) -> KeyedExpired<K, T> {
         self.by_hash.remove(of.hash, id);
+        if self.wheel.is_empty() {
+            // A little stays, as in the wheel.
+            self.by_hash.shrink_to(2_048);
+        }
         KeyedExpired { key: of.key, deadline, payload: of.payload }
     }
 
@@ -522,7 +526,7 @@ impl<K, T> KeyedWheel<K, T> {
     /// Gives back the memory that the wheel does not need for its timers: see
     /// [`Wheel::shrink`].
     pub fn shrink(&mut self) {
-        self.by_hash.shrink();
+        self.by_hash.shrink_to(0);
         self.found = VecDeque::new();
         self.wheel.shrink();
     }

@@ -235,6 +235,23 @@ fn a_wheel_that_shrinks_gives_the_memory_of_keys_and_of_timers_back() {
     assert_eq!(wheel.cancel(&0), Some(()));
 }
 
+#[test]
+#[cfg(feature = "std")]
+fn a_wheel_that_becomes_empty_gives_the_memory_of_keys_back() {
+    let ways: [fn(&mut KeyedWheel<u64, ()>); 3] = [
+        |wheel| (0..9_000).for_each(|n| _ = wheel.cancel(&n)),
+        |wheel| while wheel.pop_first().is_some() {},
+        |wheel| while wheel.pop_due(Tick(9)).is_some() {},
+    ];
+    for empty in ways {
+        let mut wheel = KeyedWheel::new(64);
+        (0..9_000).for_each(|n| _ = wheel.insert(n, Tick(9), ()));
+        assert!(wheel.by_hash.room() >= 9_000);
+        empty(&mut wheel);
+        assert!(wheel.is_empty() && wheel.by_hash.room() < 4_096);
+    }
+}
+
 /// A search remembers many timers: those that end, move, or come between are none of the next.
 #[test]
 fn a_full_cache_takes_out_what_a_sorted_set_does() {
