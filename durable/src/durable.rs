@@ -26,7 +26,8 @@ const KEEP_AGAIN: Duration = Duration::from_secs(1);
 ///
 /// Dropping it waits for the handlers of all jobs that were started, for
 /// [a limited time](crate::Builder::ends_within), and gives back its lease. A handler that drops its own
-/// node waits for those that workers run, and not for asynchronous ones.
+/// node waits for those that workers run, and not for asynchronous ones. A file is then closed; that
+/// of a node without handlers, when the last [`Jobs`] is dropped.
 ///
 /// The child of a fork has none of its threads: open nodes after forking. Don't use a parent's node
 /// in the child, and don't drop it there.
