@@ -289,6 +289,7 @@ impl Slots {
 
 #[cfg(test)]
 mod tests {
+    use crate::wheel::Advance;
     use crate::{Tick, Wheel};
 
     #[test]
@@ -306,6 +307,17 @@ mod tests {
                 assert_eq!(wheel.next_wakeup(), None);
             }
         }
+    }
+
+    #[test]
+    fn a_turn_takes_no_list_of_the_next_slot() {
+        let mut wheel = Wheel::new(64);
+        // The last part of one slot, and the first one of the next.
+        [127, 127, 128].iter().for_each(|&tick| _ = wheel.schedule_at(Tick(tick), ()));
+        for to in [64, 200] {
+            assert_eq!(wheel.advance(Tick(to), 9, |_, _| ()), Advance::Done);
+        }
+        assert!(wheel.is_empty());
     }
 
     #[test]
