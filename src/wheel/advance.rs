@@ -159,15 +159,24 @@ impl<T> Wheel<T> {
     /// assert_eq!(wheel.advance(Tick(9), 7, |_, _| fired += 1), Advance::Done);
     /// assert_eq!((fired, wheel.now()), (10, Tick(9)));
     /// ```
+    #[inline]
     pub fn advance(
+        &mut self,
+        to: Tick,
+        budget: usize,
+        fire: impl FnMut(&mut Wheel<T>, Expired<T>),
+    ) -> Advance {
+        if self.idle_to(to) { Advance::Done } else { self.fire_due(to, budget, fire) }
+    }
+
+    /// Does so if there may be work. The most common case calls nothing, as in [`Wheel::pop_due`].
+    #[inline(never)]
+    fn fire_due(
         &mut self,
         to: Tick,
         mut budget: usize,
         mut fire: impl FnMut(&mut Wheel<T>, Expired<T>),
     ) -> Advance {
-        if self.idle_to(to) {
-            return Advance::Done;
-        }
         let mut is_new = true;
         loop {
             match self.step(to, &mut budget, is_new) {
