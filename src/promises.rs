@@ -1,7 +1,8 @@
 //! What the crate promises. A test fails for each sentence that is broken.
 //!
 //! 1. **Never early.** A delay counts from a fresh reading of the clock and is
-//!    rounded up to a tick. (A sleep that a shutdown ends [says so](crate::time::Sleep::is_elapsed).)
+//!    rounded up to a tick. A sleep that a shutdown ends early
+//!    [says so](crate::time::Sleep::is_elapsed).
 //! 2. **On time.** A timer is in its queue within a tick of its deadline, plus
 //!    one wake-up, plus the time to move the timers due before it. The task of an
 //!    awaited timer is woken then, after those of the timers due before it.

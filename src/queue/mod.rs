@@ -541,7 +541,7 @@ impl<T> Queue<T> {
     /// Makes [`VirtualClock::run_until`](crate::VirtualClock::run_until) wait until `count`
     /// workers of this queue have come, before it moves the clock. Defaults to zero.
     ///
-    /// A worker comes when its handle waits for the first time, in `recv` or another call that blocks.
+    /// A worker comes when its handle first waits, in `recv` or another call that blocks.
     /// Workers that came before this call, and those that have left, count too. Workers of
     /// a [`TaskEngine`](crate::TaskEngine) count from its start; they need not be expected.
     ///

@@ -34,7 +34,7 @@ pub struct Snapshot {
     /// The bound on live timers; see [`Builder::max_timers`](crate::Builder::max_timers).
     pub max_timers: Option<usize>,
     /// The bytes that the engine has allocated for timers: entries, with the payloads in
-    /// them, and records, both occupied and vacant.
+    /// them, and records, both occupied and vacant, and a hint for each timer in a queue.
     /// [`Engine::shrink`](crate::Engine::shrink) gives back what live timers do not need.
     /// Leaves out names, and what payloads themselves own.
     pub memory: usize,

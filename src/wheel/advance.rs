@@ -183,7 +183,8 @@ impl<T> Wheel<T> {
                 Step::Due(entry) => {
                     let expired = self.take_expired(entry);
                     fire(self, expired);
-                    // A pass within `fire` may have ended this one: it goes on without what is late since.
+                    // A pass within `fire` may have ended this one, which then goes on
+                    // without what has become overdue since.
                     is_new = false;
                 }
                 Step::Done => return Advance::Done,
