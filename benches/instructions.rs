@@ -121,10 +121,7 @@ fn check_all() -> ExitCode {
         within &= instructions <= limit;
         println!("{:<38} {instructions:>5}  (at most {limit}){verdict}", call.name);
     }
-    match within {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
-    }
+    if within { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Returns the number of all instructions of a process that makes a call a number of

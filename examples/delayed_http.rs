@@ -219,10 +219,7 @@ fn try_out() -> Result<(), Box<dyn Error>> {
         (status, _) => return Err(format!("an unknown path was answered {status}").into()),
     }
     tasks.shutdown();
-    match tasks.ledger().is_balanced() {
-        true => Ok(()),
-        false => Err("the ledger is not balanced".into()),
-    }
+    if tasks.ledger().is_balanced() { Ok(()) } else { Err("the ledger is not balanced".into()) }
 }
 
 fn request(address: SocketAddr, target: &str) -> io::Result<TcpStream> {

@@ -107,8 +107,5 @@ fn check(ledger: Ledger) -> Result<(), Box<dyn Error>> {
         "ledger:  {} accepted = {} completed + {} cancelled + {} shut down + {} failed",
         ledger.accepted, ledger.completed, ledger.cancelled, ledger.shut_down, ledger.failed
     );
-    match ledger.is_balanced() {
-        true => Ok(()),
-        false => Err("the ledger is not balanced".into()),
-    }
+    if ledger.is_balanced() { Ok(()) } else { Err("the ledger is not balanced".into()) }
 }

@@ -430,9 +430,10 @@ impl Builder {
 
 /// A clock that counts suspends, where there is one.
 fn clock_source() -> ClockSource {
-    match cfg!(any(target_os = "linux", target_os = "android")) {
-        true => ClockSource::BootTime,
-        false => ClockSource::Monotonic,
+    if cfg!(any(target_os = "linux", target_os = "android")) {
+        ClockSource::BootTime
+    } else {
+        ClockSource::Monotonic
     }
 }
 

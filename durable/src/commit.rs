@@ -324,10 +324,7 @@ impl Commits {
 fn commit(node: &Node, changes: &[Change]) -> Result<Vec<Answer>> {
     let call = || guarded(|| node.commit(changes));
     let starts = |change: &Change| matches!(change, Change::Start { .. });
-    let result = match changes.iter().any(starts) {
-        true => node.pace.set_by(call),
-        false => call(),
-    };
+    let result = if changes.iter().any(starts) { node.pace.set_by(call) } else { call() };
     node.observer.committed(changes, &result);
     result
 }

@@ -104,9 +104,10 @@ impl Durable {
         })?;
         let committing = Arc::new(Committing(Arc::clone(inner)));
         self.committing = Some(Arc::clone(&committing));
-        match inner.node.delivers() {
-            true => self.start_delivery(runner, workers, committing),
-            false => Ok(()),
+        if inner.node.delivers() {
+            self.start_delivery(runner, workers, committing)
+        } else {
+            Ok(())
         }
     }
 

@@ -166,9 +166,10 @@ impl Job {
     /// Gives a recurring job a key, unless it has one.
     pub(crate) fn keyed(self) -> Job {
         let kind = self.kind.clone();
-        match self.repeat.is_some() && self.key.is_none() {
-            true => self.key(kind, IfTaken::Update),
-            false => self,
+        if self.repeat.is_some() && self.key.is_none() {
+            self.key(kind, IfTaken::Update)
+        } else {
+            self
         }
     }
 

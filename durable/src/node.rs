@@ -224,9 +224,10 @@ impl Node {
             // A load may have brought an interrupted job since the room was found. It is the first.
             let has_interrupted = windows.iter().any(|window| window.has_interrupted(now));
             let waits = has_interrupted && !windows[lane].is_interrupted(aimed.id);
-            match waits || self.room_beside(&windows, lane) == 0 {
-                true => windows[lane].put_back(aimed),
-                false => fired.extend(windows[lane].fire(aimed, now)),
+            if waits || self.room_beside(&windows, lane) == 0 {
+                windows[lane].put_back(aimed)
+            } else {
+                fired.extend(windows[lane].fire(aimed, now))
             }
         }
         self.note_load(&windows, now);

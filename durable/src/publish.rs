@@ -93,10 +93,7 @@ impl Status {
             ("store_writes", one(failure.is_none()), "Whether the store accepts changes and its due jobs can be read"),
         ];
         for (name, value, says) in gauges {
-            let unit = match name.ends_with("_seconds") {
-                true => Unit::Seconds,
-                false => Unit::Count,
-            };
+            let unit = if name.ends_with("_seconds") { Unit::Seconds } else { Unit::Count };
             let name = format!("tickwheel_durable_{name}");
             describe_gauge!(name.clone(), unit, says);
             gauge!(name, labels.to_vec()).set(value);

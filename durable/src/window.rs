@@ -179,9 +179,10 @@ impl Window {
     /// that fire tell.
     pub(crate) fn look_again(&self, now: WallTime) -> WallTime {
         let soon = now + Duration::from_millis(1);
-        match self.is_cut && !self.wants_load(now) {
-            true => WallTime::MAX,
-            false => self.unread_until.unwrap_or(self.next_load()).max(soon),
+        if self.is_cut && !self.wants_load(now) {
+            WallTime::MAX
+        } else {
+            self.unread_until.unwrap_or(self.next_load()).max(soon)
         }
     }
 
@@ -240,10 +241,7 @@ impl Window {
         if let Some(Held::Running(_)) = self.jobs.get(&job.id) {
             self.changed.insert(job.id);
         }
-        match job.due < self.horizon {
-            true => self.arm(job, now),
-            false => self.disarm_older(job),
-        }
+        if job.due < self.horizon { self.arm(job, now) } else { self.disarm_older(job) }
     }
 
     /// Takes note of the removal of a job, after its commit. A running job stays noted until

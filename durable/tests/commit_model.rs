@@ -246,10 +246,8 @@ impl Model {
             Committer::Committed(batch) => {
                 answer(&mut after, batch, true);
                 after.is_first_try = true;
-                after.committer = match state.is_failing {
-                    true => Committer::Pauses,
-                    false => Committer::Looks,
-                };
+                after.committer =
+                    if state.is_failing { Committer::Pauses } else { Committer::Looks };
             }
             Committer::Failed(batch) => self.fail(&mut after, batch),
             Committer::Pauses => {
@@ -310,13 +308,17 @@ impl Model {
     }
 
     fn fail(&self, state: &mut State, batch: Set) {
-        let all = match self.keeps(Rule::RefuseWhatGathered) {
-            true => batch.and(std::mem::take(&mut state.queue)),
-            false => batch,
+        let all = if self.keeps(Rule::RefuseWhatGathered) {
+            batch.and(std::mem::take(&mut state.queue))
+        } else {
+            batch
         };
-        let is_again = |request| match is_kept(request) {
-            true => self.keeps(Rule::KeepOutcomes),
-            false => !self.keeps(Rule::RepeatNoInsert),
+        let is_again = |request| {
+            if is_kept(request) {
+                self.keeps(Rule::KeepOutcomes)
+            } else {
+                !self.keeps(Rule::RepeatNoInsert)
+            }
         };
         let again = all.filter(is_again);
         state.queue = state.queue.and(again);
@@ -460,9 +462,10 @@ fn explore(model: &Model) -> Result<usize, &'static str> {
         }
         at += 1;
     }
-    match count_of(ends, &before) == states.len() {
-        true => Ok(states.len()),
-        false => Err("somebody is busy for ever"),
+    if count_of(ends, &before) == states.len() {
+        Ok(states.len())
+    } else {
+        Err("somebody is busy for ever")
     }
 }
 

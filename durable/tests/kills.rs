@@ -92,16 +92,14 @@ fn die() -> ! {
 
 impl Hooks for Dying {
     fn before_commit(&self, changes: &[Change]) -> Result<(), StoreError> {
-        match self.is_at(Step::Ran, changes) {
-            true => die(),
-            false => Ok(()),
-        }
+        if self.is_at(Step::Ran, changes) { die() } else { Ok(()) }
     }
 
     fn after_commit(&self, changes: &[Change]) -> Result<(), StoreError> {
-        match self.is_at(Step::Stored, changes) || self.is_at(Step::Started, changes) {
-            true => die(),
-            false => Ok(()),
+        if self.is_at(Step::Stored, changes) || self.is_at(Step::Started, changes) {
+            die()
+        } else {
+            Ok(())
         }
     }
 }

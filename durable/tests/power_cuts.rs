@@ -47,10 +47,7 @@ impl Disk {
     }
 
     fn check(&self) -> io::Result<()> {
-        match self.is_dead {
-            true => Err(io::Error::other("the power is cut")),
-            false => Ok(()),
-        }
+        if self.is_dead { Err(io::Error::other("the power is cut")) } else { Ok(()) }
     }
 
     fn write(&mut self, offset: usize, data: &[u8]) {

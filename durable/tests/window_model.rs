@@ -163,10 +163,8 @@ impl Model<'_> {
                 after.committed = Some(commit(&mut after, self.program[state.call]));
             }
             (Some(before), Some(job)) => {
-                let horizon = match self.keeps(Rule::ReadHorizonAfterCommit) {
-                    true => state.horizon,
-                    false => before,
-                };
+                let horizon =
+                    if self.keeps(Rule::ReadHorizonAfterCommit) { state.horizon } else { before };
                 tell(&mut after, job, horizon);
                 (after.horizon_before, after.committed) = (None, None);
                 after.call += 1;

@@ -19,10 +19,8 @@ fn cancel_and_shutdown() {
         let reader = thread::spawn(move || reports.map(|closed| closed.reason).collect::<Vec<_>>());
         let canceller = cancel_beside(&engine, id);
         engine.shutdown();
-        let reason = match canceller.join().unwrap() {
-            true => CloseReason::Cancelled,
-            false => CloseReason::ShutDown,
-        };
+        let reason =
+            if canceller.join().unwrap() { CloseReason::Cancelled } else { CloseReason::ShutDown };
         assert_eq!(reader.join().unwrap(), [reason]);
         assert_all_ended(engine.ledger());
     });

@@ -126,10 +126,8 @@ impl<T> Wheel<T> {
 
     #[inline(never)]
     fn pop_slowly(&mut self, to: Tick) -> Option<Expired<T>> {
-        match self.step(to, &mut { usize::MAX }, true) {
-            Step::Due(entry) => Some(self.take_expired(entry)),
-            Step::Done | Step::Paused => None,
-        }
+        let Step::Due(entry) = self.step(to, &mut { usize::MAX }, true) else { return None };
+        Some(self.take_expired(entry))
     }
 
     /// Advances the clock to `to` and calls `fire` with every timer due by then, in

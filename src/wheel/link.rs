@@ -88,10 +88,8 @@ impl<T> Wheel<T> {
     /// Returns the list for a deadline from now on, and the first tick of its slot.
     #[inline(always)]
     fn list_for(&mut self, deadline: u64) -> (EntryIndex, u64) {
-        match self.slots.list_for(deadline) {
-            Some(found) => found,
-            None => self.slots.list_by_division(deadline),
-        }
+        let found = self.slots.list_for(deadline);
+        found.unwrap_or_else(|| self.slots.list_by_division(deadline))
     }
 
     /// Links an entry again while its slot is cascaded at the slot's first tick, at which it may

@@ -255,10 +255,8 @@ impl Slots {
     #[inline(never)]
     pub(super) fn start_of(&self, list: EntryIndex) -> u64 {
         let (level, slot) = self.slot_of(list);
-        match level < self.geometry.levels() {
-            true => self.geometry.start_of(level, slot, self.now),
-            false => self.beyond,
-        }
+        let is_slot = level < self.geometry.levels();
+        if is_slot { self.geometry.start_of(level, slot, self.now) } else { self.beyond }
     }
 
     #[inline(always)]

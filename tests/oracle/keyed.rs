@@ -96,10 +96,8 @@ impl Pair {
         let timer = self.timer(delay);
         let inserted = self.wheel.try_insert(key.clone(), timer.deadline, timer.payload);
         let refused = inserted.map_err(|refused| (refused.key, refused.payload));
-        let expected = match self.map.contains_key(&key) {
-            true => Err((key.clone(), timer.payload)),
-            false => Ok(()),
-        };
+        let expected =
+            if self.map.contains_key(&key) { Err((key.clone(), timer.payload)) } else { Ok(()) };
         assert_eq!(refused, expected);
         self.map.entry(key).or_insert(timer);
     }

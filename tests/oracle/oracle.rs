@@ -131,10 +131,7 @@ impl Timer {
 
     /// Whether it is waiting, or else why it is not changed.
     fn waits(&self) -> Result<(), Refusal> {
-        match self.is_waiting() {
-            true => Ok(()),
-            false => Err(self.obstacle()),
-        }
+        if self.is_waiting() { Ok(()) } else { Err(self.obstacle()) }
     }
 
     /// Why it is not changed, if it is not waiting.
@@ -314,12 +311,11 @@ impl Oracle {
     fn file(&mut self, timer: usize, tick: u64, fresh: bool) {
         let now = self.now_tick();
         let late = tick <= now;
-        let place = match late {
-            false => timer as u64,
-            true => {
-                self.late += 1;
-                LATE + self.late
-            }
+        let place = if late {
+            self.late += 1;
+            LATE + self.late
+        } else {
+            timer as u64
         };
         self.armed.insert((tick, place), timer);
         self.timers[timer].state = State::Armed((tick, place));

@@ -137,9 +137,12 @@ impl Pair {
         let payload = self.new_payload();
         let timer = self.timer(&ask, payload);
         let asked = timer.clone();
-        let made = self.on_a_thread(&ask, |engine| match starts {
-            true => engine.schedule(timer).map(|id| (id, None)),
-            false => engine.create(timer).map(|made| (made.id(), Some(made))),
+        let made = self.on_a_thread(&ask, |engine| {
+            if starts {
+                engine.schedule(timer).map(|id| (id, None))
+            } else {
+                engine.create(timer).map(|made| (made.id(), Some(made)))
+            }
         });
         assert_eq!(made.as_ref().err().map(Refused::reason), self.oracle.refusal(&ask));
         let (id, unstarted) = match made {

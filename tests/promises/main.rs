@@ -174,8 +174,9 @@ fn shard_of(id: TimerId) -> String {
 fn elsewhere<T: Send>(engine: &Engine<T>, id: TimerId, any: fn() -> T, act: &(impl Fn() + Sync)) {
     let other = engine.after(HOUR, any());
     assert!(engine.cancel(other).is_cancelled());
-    match shard_of(other) == shard_of(id) {
-        true => thread::scope(|scope| _ = scope.spawn(|| elsewhere(engine, id, any, act))),
-        false => act(),
+    if shard_of(other) == shard_of(id) {
+        thread::scope(|scope| _ = scope.spawn(|| elsewhere(engine, id, any, act)))
+    } else {
+        act()
     }
 }

@@ -78,9 +78,10 @@ impl Args {
 
     /// Whether a case is wanted: of the chosen workloads, or of the ten rows.
     fn wants(&self, case: &Case) -> bool {
-        match self.workloads.is_empty() {
-            true => self.full || self.check || FRONT.iter().any(|asked| asked.is_of(case)),
-            false => self.workloads.iter().any(|name| name == case.workload),
+        if self.workloads.is_empty() {
+            self.full || self.check || FRONT.iter().any(|asked| asked.is_of(case))
+        } else {
+            self.workloads.iter().any(|name| name == case.workload)
         }
     }
 }
@@ -105,9 +106,10 @@ fn measure(args: &Args) -> Result<(), Box<dyn Error>> {
         let open = OpenOptions::new().append(true).create(true).open(file);
         open.map_err(|error| about(file, &error))?;
     }
-    let rows = match args.from.is_empty() {
-        true => run::interleaved(&cases, |case| args.wants(case), args.effort())?,
-        false => stored(&args.from)?,
+    let rows = if args.from.is_empty() {
+        run::interleaved(&cases, |case| args.wants(case), args.effort())?
+    } else {
+        stored(&args.from)?
     };
     if let Some(file) = &args.json {
         let lines: Result<Vec<String>, _> = rows.iter().map(serde_json::to_string).collect();

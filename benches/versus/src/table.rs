@@ -134,17 +134,19 @@ fn table(lines: &[Line<'_>], columns: Option<u16>) -> Table {
 fn ahead(lines: &[Line<'_>]) -> String {
     let of = |line: &Line<'_>| {
         let (rival, ours) = (line.rival?, line.ours);
-        let by = match rival.least() < ours.least() {
-            true => "by the median and the fastest round",
-            false => "by the median only",
+        let by = if rival.least() < ours.least() {
+            "by the median and the fastest round"
+        } else {
+            "by the median only"
         };
         let is_ahead = rival.median() < ours.median();
         is_ahead.then(|| format!("- {}: {}, {by}\n", line.question, rival.engine))
     };
     let found: String = lines.iter().filter_map(of).collect();
-    match found.is_empty() {
-        true => "No rival is ahead in any of these rows.\n\n".into(),
-        false => format!("A rival is ahead in these rows:\n\n{found}\n"),
+    if found.is_empty() {
+        "No rival is ahead in any of these rows.\n\n".into()
+    } else {
+        format!("A rival is ahead in these rows:\n\n{found}\n")
     }
 }
 
@@ -157,9 +159,10 @@ fn named(row: &Row, is_markdown: bool) -> String {
 /// Returns a median with the fastest and the slowest round, and the unit.
 pub fn figure(row: &Row) -> String {
     let [median, least, greatest] = [row.median(), row.least(), row.greatest()].map(number);
-    match least == greatest {
-        true => format!("{median} {}", row.unit),
-        false => format!("{median} ({least}–{greatest}) {}", row.unit),
+    if least == greatest {
+        format!("{median} {}", row.unit)
+    } else {
+        format!("{median} ({least}–{greatest}) {}", row.unit)
     }
 }
 

@@ -67,9 +67,10 @@ fn main() {
         return rounds::child(&contenders, &name, &server);
     }
     let rows = measure(&contenders, server);
-    match std::env::args().any(|argument| argument == "--json") {
-        true => rows.print_json(),
-        false => rows.print_table(),
+    if std::env::args().any(|argument| argument == "--json") {
+        rows.print_json()
+    } else {
+        rows.print_table()
     }
 }
 

@@ -55,10 +55,7 @@ impl Contender for Polling {
 fn poll(ended: &Receiver<()>, every: Duration, mut run: impl FnMut() -> bool) {
     let mut pause = Duration::ZERO;
     while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-        pause = match run() {
-            true => Duration::ZERO,
-            false => every,
-        };
+        pause = if run() { Duration::ZERO } else { every };
     }
 }
 

@@ -96,10 +96,7 @@ impl Node {
         if is_renewed {
             let mut held = self.held.lock();
             (held.lease, held.is_aside) = (Some(lease), false);
-            held.end = match self.store.leases_end() {
-                true => asked + length,
-                false => Time::MAX,
-            };
+            held.end = if self.store.leases_end() { asked + length } else { Time::MAX };
         }
         Ok(is_renewed)
     }

@@ -168,9 +168,10 @@ fn durable_13_a_recovery_takes_no_older_file() {
         fs::copy(&path, &older).unwrap();
         let store = RedbStore::open(&path).unwrap();
         let insert = Change::Insert(NewJob::new(mail(6), at(0)).unwrap());
-        match is_leased {
-            false => drop(store.commit(&[insert]).unwrap()),
-            true => drop(store.acquire("node", &kinds(), HOUR).unwrap()),
+        if is_leased {
+            store.acquire("node", &kinds(), HOUR).unwrap();
+        } else {
+            drop(store.commit(&[insert]).unwrap())
         }
         fs::rename(&older, &path).unwrap();
         let error = store.recover().unwrap_err();
@@ -315,9 +316,10 @@ impl redb::StorageBackend for Limited {
     }
 
     fn set_len(&self, length: u64) -> std::io::Result<()> {
-        match length > 1 << 20 {
-            true => Err(std::io::ErrorKind::FileTooLarge.into()),
-            false => self.0.set_len(length),
+        if length > 1 << 20 {
+            Err(std::io::ErrorKind::FileTooLarge.into())
+        } else {
+            self.0.set_len(length)
         }
     }
 

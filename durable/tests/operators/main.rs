@@ -71,9 +71,8 @@ pub(crate) fn handlers() -> Builder {
     Durable::builder()
         .owner("node")
         .handler("done", |_| ())
-        .handler("again", |attempt| match attempt.due() < at(11) {
-            true => Outcome::AgainAt(at(12)),
-            false => Outcome::Done,
+        .handler("again", |attempt| {
+            if attempt.due() < at(11) { Outcome::AgainAt(at(12)) } else { Outcome::Done }
         })
         .handler("failed", |_| Err::<(), _>("no line"))
         .retry("failed", retry)

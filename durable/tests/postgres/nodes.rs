@@ -25,9 +25,10 @@ impl Cable {
     fn connect(&self, schema: &Schema) -> PostgresStore {
         let this = self.clone();
         let connect = move || {
-            let config = match this.is_cut.load(Ordering::SeqCst) {
-                true => "host=/nowhere user=nobody".parse().unwrap(),
-                false => this.config.clone(),
+            let config = if this.is_cut.load(Ordering::SeqCst) {
+                "host=/nowhere user=nobody".parse().unwrap()
+            } else {
+                this.config.clone()
             };
             async move { config.connect(NoTls).await }
         };

@@ -171,12 +171,11 @@ fn a_job_is_stored_with_the_transaction_of_its_caller() {
         for number in 0..1_000 {
             let transaction = client.transaction().await.unwrap();
             let name = format!("{number}");
-            match number % 4 < 2 {
-                true => drop(transaction.query_one(&enqueue, &[&name]).await.unwrap()),
-                false => {
-                    let job = note(&name).key(name, tickwheel_durable::IfTaken::Refuse);
-                    schema.options().schedule_in(&transaction, job).await.unwrap();
-                }
+            if number % 4 < 2 {
+                drop(transaction.query_one(&enqueue, &[&name]).await.unwrap())
+            } else {
+                let job = note(&name).key(name, tickwheel_durable::IfTaken::Refuse);
+                schema.options().schedule_in(&transaction, job).await.unwrap();
             }
             match number % 2 {
                 0 => transaction.commit().await.unwrap(),

@@ -149,9 +149,12 @@ fn durable_07_a_job_that_kills_its_process_is_not_retried_for_ever() {
 #[test]
 fn a_handler_asks_for_another_run() {
     let world = World::new();
-    let builder = world.notes(|attempt| match attempt.due() < at(20) {
-        true => Outcome::AgainAt(attempt.due() + SECOND * 7),
-        false => Outcome::Done,
+    let builder = world.notes(|attempt| {
+        if attempt.due() < at(20) {
+            Outcome::AgainAt(attempt.due() + SECOND * 7)
+        } else {
+            Outcome::Done
+        }
     });
     let (jobs, node) = world.open(builder.retry("note", Retry::attempts(1)));
     jobs.schedule(note("job", 10)).unwrap();
@@ -212,12 +215,13 @@ fn durable_11_an_occurrence_that_has_begun_runs_once_if_its_schedule_is_changed(
         let world = World::new();
         let hourly =
             |text, minute| Job::new("note", text).cron(format!("{minute} * * * * UTC")).unwrap();
-        let builder = world.notes(move |attempt| match attempt.payload() == b"old" {
-            true => {
+        let builder = world.notes(move |attempt| {
+            if attempt.payload() == b"old" {
                 attempt.jobs().schedule(hourly("new", 40)).unwrap();
                 if fails { Err("no line") } else { Ok(()) }
+            } else {
+                Ok(())
             }
-            false => Ok(()),
         });
         let retry = Retry::attempts(2).pauses(|_| SECOND);
         let (jobs, node) = world.open(builder.retry("note", retry));
@@ -233,9 +237,8 @@ fn durable_11_an_occurrence_that_has_begun_runs_once_if_its_schedule_is_changed(
 #[test]
 fn durable_11_a_failed_occurrence_does_not_end_the_recurrence() {
     let world = World::new();
-    let builder = world.notes(|attempt| match attempt.due() < at(60) {
-        true => Outcome::Failed("no".to_owned()),
-        false => Outcome::Done,
+    let builder = world.notes(|attempt| {
+        if attempt.due() < at(60) { Outcome::Failed("no".to_owned()) } else { Outcome::Done }
     });
     let (jobs, node) = world.open(builder.retry("note", Retry::attempts(1)));
     let cron = Job::new("note", "job").cron("* * * * * UTC").unwrap();

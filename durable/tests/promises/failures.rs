@@ -46,9 +46,10 @@ struct Unread(AtomicBool);
 
 impl Hooks for Unread {
     fn before_load(&self, _: &[String]) -> Result<(), StoreError> {
-        match self.0.load(Ordering::SeqCst) {
-            true => Err(StoreError::Damaged("a page".to_owned())),
-            false => Ok(()),
+        if self.0.load(Ordering::SeqCst) {
+            Err(StoreError::Damaged("a page".to_owned()))
+        } else {
+            Ok(())
         }
     }
 }
@@ -78,12 +79,11 @@ struct UnreadKind(&'static str, AtomicUsize);
 
 impl Hooks for UnreadKind {
     fn before_load(&self, kinds: &[String]) -> Result<(), StoreError> {
-        match kinds.iter().any(|kind| kind == self.0) {
-            true => {
-                self.1.fetch_add(1, Ordering::SeqCst);
-                Err(StoreError::Damaged("a page".to_owned()))
-            }
-            false => Ok(()),
+        if kinds.iter().any(|kind| kind == self.0) {
+            self.1.fetch_add(1, Ordering::SeqCst);
+            Err(StoreError::Damaged("a page".to_owned()))
+        } else {
+            Ok(())
         }
     }
 }

@@ -388,10 +388,7 @@ async fn durable_02_an_asynchronous_handler_may_end_its_own_node() {
             let own = Arc::clone(&own);
             async move {
                 let node = own.lock().await.take().unwrap().await.unwrap();
-                match closes {
-                    true => node.close().await,
-                    false => drop(node),
-                }
+                if closes { node.close().await } else { drop(node) }
             }
         };
         let builder = Durable::builder().ends_within(HOUR).async_handler("note", end);

@@ -86,10 +86,7 @@ impl Faults {
 
     fn check(&self, mode: Mode) -> Result<(), StoreError> {
         let is_set = self.mode.load(Ordering::SeqCst) == mode as u32;
-        match is_set && self.left.load(Ordering::SeqCst) == 0 {
-            true => Err(StoreError::Full),
-            false => Ok(()),
-        }
+        if is_set && self.left.load(Ordering::SeqCst) == 0 { Err(StoreError::Full) } else { Ok(()) }
     }
 }
 

@@ -81,9 +81,12 @@ impl<S: Store, H: Hooks> Store for Hooked<S, H> {
         let others: Vec<Change> = changes.iter().filter(whole).cloned().collect();
         let mut answers = self.inner.commit(&others)?.into_iter();
         self.hooks.after_commit(changes)?;
-        let answer = |change: &Change| match whole(&change) {
-            true => answers.next().expect("one for each"),
-            false => Answer::Damaged("its row".to_owned()),
+        let answer = |change: &Change| {
+            if whole(&change) {
+                answers.next().expect("one for each")
+            } else {
+                Answer::Damaged("its row".to_owned())
+            }
         };
         Ok(changes.iter().map(answer).collect())
     }

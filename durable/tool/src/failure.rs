@@ -52,9 +52,10 @@ impl Failure {
             Failure::Output(_) => (4, "output"),
         };
         let message = self.message();
-        complain(&match json {
-            true => json!({"error": kind, "message": message}).to_string(),
-            false => format!("tickwheel-jobs: {message}"),
+        complain(&if json {
+            json!({"error": kind, "message": message}).to_string()
+        } else {
+            format!("tickwheel-jobs: {message}")
         });
         ExitCode::from(code)
     }

@@ -57,10 +57,7 @@ pub(crate) fn for_each<E: From<StoreError>>(
 }
 
 pub(crate) fn list(jobs: &Jobs, listed: &Listed, output: &mut Output) -> Result<bool, Failure> {
-    let list = match listed.dead {
-        true => List::Dead,
-        false => List::Live,
-    };
+    let list = if listed.dead { List::Dead } else { List::Live };
     let now = SystemClock.now();
     let end = listed.within.map(|within| now + within);
     let (mut left, mut is_cut) = (listed.limit, false);

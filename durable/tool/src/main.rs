@@ -133,9 +133,10 @@ fn main() -> ExitCode {
 fn run(args: &Args, output: &mut Output) -> Result<bool, Failure> {
     if let Command::Watch { every, times } = &args.command {
         let is_live = !args.json && times.is_none() && std::io::stdout().is_terminal();
-        return match is_live {
-            true => live::run(&args.place, *every),
-            false => watch::watch(&args.place, *every, *times, output),
+        return if is_live {
+            live::run(&args.place, *every)
+        } else {
+            watch::watch(&args.place, *every, *times, output)
         };
     }
     let jobs = open::open_within(&args.place, args.wait)?;
@@ -143,17 +144,17 @@ fn run(args: &Args, output: &mut Output) -> Result<bool, Failure> {
         Command::List(listed) => look::list(&jobs, listed, output),
         Command::Show { id } => look::show(&jobs, *id, output),
         Command::Cancel { ids, key } => change::cancel(&jobs, ids, key.as_deref(), output),
-        Command::Retry { ids, all, kind, after } => match all {
-            true => change::retry_all(&jobs, kind.as_deref(), *after, output),
-            false => change::retry(&jobs, ids, *after, output),
-        },
+        Command::Retry { ids, all, kind, after } => {
+            if *all {
+                change::retry_all(&jobs, kind.as_deref(), *after, output)
+            } else {
+                change::retry(&jobs, ids, *after, output)
+            }
+        }
         Command::Bury { ids } => change::bury(&jobs, ids, output),
         Command::Drain { within } => {
             // Nothing changes in a file that this program has open.
-            let wait = match args.place.is_shared() {
-                true => args.wait,
-                false => Duration::ZERO,
-            };
+            let wait = if args.place.is_shared() { args.wait } else { Duration::ZERO };
             stats::drain(&jobs, *within, wait, output)
         }
         Command::Stats => stats::show(&jobs, output),

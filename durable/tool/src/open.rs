@@ -37,10 +37,7 @@ impl Place {
 
     /// Returns the name of the store for people. A URL may hold a password.
     pub(crate) fn name(&self) -> &str {
-        match self.is_shared() {
-            true => "PostgreSQL",
-            false => &self.store,
-        }
+        if self.is_shared() { "PostgreSQL" } else { &self.store }
     }
 }
 

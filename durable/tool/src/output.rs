@@ -23,19 +23,17 @@ impl Output {
 
     /// Prints a line: the text for people, the object for programs.
     pub(crate) fn line(&mut self, text: &str, object: impl FnOnce() -> Value) -> io::Result<()> {
-        let written = match self.is_json {
-            true => writeln!(self.out, "{}", object()),
-            false => writeln!(self.out, "{}", text.trim_end()),
+        let written = if self.is_json {
+            writeln!(self.out, "{}", object())
+        } else {
+            writeln!(self.out, "{}", text.trim_end())
         };
         self.check(written)
     }
 
     /// Prints a line that programs do not need.
     pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
-        match self.is_json {
-            true => Ok(()),
-            false => self.line(text, || Value::Null),
-        }
+        if self.is_json { Ok(()) } else { self.line(text, || Value::Null) }
     }
 
     pub(crate) fn flush(&mut self) -> io::Result<()> {
@@ -57,10 +55,8 @@ pub(crate) fn complain(text: &str) {
 
 /// Returns text without control characters, which could change the terminal.
 pub(crate) fn plain(text: &str) -> String {
-    let shown = |c: char| match c.is_control() {
-        true => c.escape_default().to_string(),
-        false => c.to_string(),
-    };
+    let shown =
+        |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
     text.chars().map(shown).collect()
 }
 

@@ -14,9 +14,10 @@ pub(crate) fn length(text: &str) -> Result<Duration, String> {
 
 /// Returns how far away a time is: `in 3h 5m`, or `2m 1s ago`.
 pub(crate) fn from_now(time: WallTime, now: WallTime) -> String {
-    match time > now {
-        true => format!("in {}", rough(time.since(now))),
-        false => format!("{} ago", rough(now.since(time))),
+    if time > now {
+        format!("in {}", rough(time.since(now)))
+    } else {
+        format!("{} ago", rough(now.since(time)))
     }
 }
 

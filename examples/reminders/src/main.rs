@@ -103,12 +103,11 @@ fn open(args: &Args) -> Result<Durable, Box<dyn Error>> {
         .lease(Duration::from_secs(args.lease))
         .handler(api::KIND, move |attempt| ledger.write(attempt))
         .retry(api::KIND, retry);
-    Ok(match args.store.contains("://") {
-        true => {
-            let options = PostgresOptions::new().schema(&args.schema);
-            node.open(options.connect(&args.store)?)?
-        }
-        false => node.open(RedbStore::open(&args.store)?)?,
+    Ok(if args.store.contains("://") {
+        let options = PostgresOptions::new().schema(&args.schema);
+        node.open(options.connect(&args.store)?)?
+    } else {
+        node.open(RedbStore::open(&args.store)?)?
     })
 }
 

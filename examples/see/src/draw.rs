@@ -70,11 +70,10 @@ pub(crate) fn screen(look: &Look, view: &View, area: Rect, buffer: &mut Buffer) 
         _ => graphs_of_rates(look, graphs, buffer),
     }
     // A number that is cut off is wrong: a narrow screen has no room for the shards.
-    let [left, middle] = match area.width < SHARDS_FROM {
-        true => [Rect::ZERO, middle],
-        false => Layout::horizontal([Constraint::Length(29), Constraint::Fill(1)])
-            .spacing(1)
-            .areas(middle),
+    let [left, middle] = if area.width < SHARDS_FROM {
+        [Rect::ZERO, middle]
+    } else {
+        Layout::horizontal([Constraint::Length(29), Constraint::Fill(1)]).spacing(1).areas(middle)
     };
     shards(look, view.shard, left, buffer);
     let columns = [Constraint::Fill(2), Constraint::Fill(3)];
@@ -328,9 +327,10 @@ fn lateness(look: &Look, area: Rect, buffer: &mut Buffer) {
     let snapshot = &look.snapshot;
     let taken = &snapshot.lateness_at_start;
     let is_measured = taken.count() > 0 || snapshot.ledger.completed == 0;
-    let (title, histogram) = match is_measured {
-        true => ("lateness, when taken", taken),
-        false => ("lateness, when found due", &snapshot.lateness),
+    let (title, histogram) = if is_measured {
+        ("lateness, when taken", taken)
+    } else {
+        ("lateness, when found due", &snapshot.lateness)
     };
     let area = panel(title, area, buffer);
     let waiting = snapshot.queued.iter().sum::<usize>() as u64;
@@ -400,10 +400,7 @@ fn ranges(histogram: &Histogram, rows: usize) -> Vec<(Duration, u64)> {
 /// Draws the account of all timers.
 fn ledger(look: &Look, area: Rect, buffer: &mut Buffer) {
     let ledger = &look.snapshot.ledger;
-    let title = match ledger.is_balanced() {
-        true => "ledger, balanced",
-        false => "ledger, not balanced",
-    };
+    let title = if ledger.is_balanced() { "ledger, balanced" } else { "ledger, not balanced" };
     let area = panel(title, area, buffer);
     let columns = [
         ("accepted", "", ledger.accepted),

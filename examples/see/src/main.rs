@@ -49,10 +49,7 @@ struct Args {
 fn main() -> Result<(), Box<dyn Error>> {
     let args = Args::parse();
     let settings = Settings {
-        clock: match args.real {
-            true => ClockKind::Real,
-            false => ClockKind::Virtual,
-        },
+        clock: if args.real { ClockKind::Real } else { ClockKind::Virtual },
         tick: Duration::from_micros(args.tick),
         wheel_size: args.wheel_size as usize,
         shards: usize::from(args.shards),

@@ -77,10 +77,7 @@ impl<T> Subject for Watched<'_, T> {
     }
 
     fn status(&self) -> String {
-        match self.engine.is_shut_down() {
-            true => "shut down".to_owned(),
-            false => "running".to_owned(),
-        }
+        if self.engine.is_shut_down() { "shut down".to_owned() } else { "running".to_owned() }
     }
 }
 

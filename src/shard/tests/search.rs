@@ -77,9 +77,10 @@ impl Search {
     pub(super) fn some_timer<P>(&mut self, payload: P) -> Timer<P> {
         let at = self.some_time();
         let period = Duration::from_millis(1 + self.random.u64(..5));
-        let mut timer = match self.random.bool() {
-            true => Timer::every(period, payload).starting(at).times(self.random.u64(..3)),
-            false => Timer::at(at, payload),
+        let mut timer = if self.random.bool() {
+            Timer::every(period, payload).starting(at).times(self.random.u64(..3))
+        } else {
+            Timer::at(at, payload)
         };
         timer = timer.queue(self.random.usize(..QUEUES));
         timer.reported = self.random.bool();

@@ -77,10 +77,7 @@ impl Search {
         let due = self.due(time);
         match self.random.u32(..9) {
             0..3 => {
-                let plain = match self.random.bool() {
-                    true => self.shard.find_plain(id),
-                    false => None,
-                };
+                let plain = if self.random.bool() { self.shard.find_plain(id) } else { None };
                 let cancelled = match plain {
                     Some(at) => Cancel::Cancelled(self.shard.cancel_plain(at)),
                     None => self.shard.cancel(id, || tick),

@@ -44,8 +44,5 @@ fuzz_target!(|bytes: &[u8]| {
     while !script.is_over() {
         pair.run(&script.op());
     }
-    match pop_the_rest {
-        true => pair.pop_the_rest(),
-        false => pair.take_the_rest(),
-    }
+    if pop_the_rest { pair.pop_the_rest() } else { pair.take_the_rest() }
 });

@@ -141,10 +141,7 @@ proptest! {
         for op in &ops {
             pair.run(op);
         }
-        match pop_the_rest {
-            true => pair.pop_the_rest(),
-            false => pair.take_the_rest(),
-        }
+        if pop_the_rest { pair.pop_the_rest() } else { pair.take_the_rest() }
     }
 }
 

@@ -306,9 +306,10 @@ impl Oracle {
     /// Links a timer for `deadline`, as the wheel does if its clock is at `now`.
     fn link(&mut self, now: Tick, deadline: u64, number: u64) -> u64 {
         let is_overdue = deadline <= now.0 && deadline < u64::MAX;
-        match is_overdue {
-            true => self.overdue.insert((deadline, number)),
-            false => self.waiting.insert((deadline, number)),
+        if is_overdue {
+            self.overdue.insert((deadline, number))
+        } else {
+            self.waiting.insert((deadline, number))
         };
         deadline
     }
@@ -457,12 +458,11 @@ impl Oracle {
         self.look_at(wheel, id, number, due);
         self.end(number as usize);
         assert!(wheel.reschedule(id, Tick(deadline)));
-        match cancels {
-            true => assert_eq!(wheel.cancel(id), Some(number)),
-            false => {
-                let place = self.link(wheel.now(), deadline, number);
-                self.timers[number as usize].1 = Some(place);
-            }
+        if cancels {
+            assert_eq!(wheel.cancel(id), Some(number))
+        } else {
+            let place = self.link(wheel.now(), deadline, number);
+            self.timers[number as usize].1 = Some(place);
         }
     }
 

@@ -78,14 +78,16 @@ impl<T: Send + 'static> Mover<T> {
 fn move_clock(plan: &Plan, clock: &VirtualClock, over: &AtomicBool) {
     let mut random = plan.random(&[98]);
     until(over, Duration::from_micros(300), || {
-        let by = match plan.has(Fault::Jumps) && random.once_in(400) {
-            true => Duration::from_secs(random.below(10_000)),
-            false => random.micros(2_000),
+        let by = if plan.has(Fault::Jumps) && random.once_in(400) {
+            Duration::from_secs(random.below(10_000))
+        } else {
+            random.micros(2_000)
         };
         // Only the engine's own workers are sure to come back for more.
-        match plan.has_tasks && random.once_in(4) {
-            true => clock.run_until(clock.now() + by),
-            false => clock.advance(by),
+        if plan.has_tasks && random.once_in(4) {
+            clock.run_until(clock.now() + by)
+        } else {
+            clock.advance(by)
         }
     });
 }

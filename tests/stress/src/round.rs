@@ -133,9 +133,10 @@ fn submit<S: Side>(side: &S, round: &Arc<Round>) -> Vec<JoinHandle<()>> {
                     let visited = first..steps.min(first + VISIT as u64);
                     visited.for_each(|step| act(&side, &round, number as u64, step));
                 };
-                match number == 0 && round.plan.has(Fault::Visitors) {
-                    true => thread::scope(|scope| _ = scope.spawn(visit)),
-                    false => visit(),
+                if number == 0 && round.plan.has(Fault::Visitors) {
+                    thread::scope(|scope| _ = scope.spawn(visit))
+                } else {
+                    visit()
                 }
             }
         })

@@ -113,18 +113,20 @@ fn schedule(engine: &Engine<Token>, round: &Round, random: &mut Random) {
         (record, timer.missed(random.one_of(&missed)))
     } else {
         asked.far = random.once_in(8);
-        let delay = match asked.far {
-            true => random.one_of(&[Duration::from_secs(3_600), Duration::MAX]),
-            false => random.near(),
+        let delay = if asked.far {
+            random.one_of(&[Duration::from_secs(3_600), Duration::MAX])
+        } else {
+            random.near()
         };
         let record = Record::new(asked, round.after(delay));
         let mut token = Token::new(&record);
         if round.plan.has(Fault::Dropped) && !asked.far && random.once_in(4) {
             token.handle = Some(engine.clone());
         }
-        let timer = match random.once_in(3) {
-            true => Timer::at(engine.now() + delay, token),
-            false => Timer::after(delay, token),
+        let timer = if random.once_in(3) {
+            Timer::at(engine.now() + delay, token)
+        } else {
+            Timer::after(delay, token)
         };
         (record, timer)
     };
@@ -140,9 +142,10 @@ fn schedule(engine: &Engine<Token>, round: &Round, random: &mut Random) {
     if asked.reported {
         timer = timer.reported();
     }
-    let scheduled = match random.once_in(8) {
-        true => engine.create(timer).and_then(Unstarted::start),
-        false => engine.schedule(timer),
+    let scheduled = if random.once_in(8) {
+        engine.create(timer).and_then(Unstarted::start)
+    } else {
+        engine.schedule(timer)
     };
     // The payload came back, or else is dropped here.
     round.note(scheduled.map_err(|refused| refused.reason()), record);

@@ -42,9 +42,10 @@ fn case<S: Punctual>(
     Case::of::<S>(metrics, SLEEPERS, move || {
         let mut rng = Rng::with_seed(10);
         let delays: Vec<_> = (0..SLEEPERS).map(|_| longest.mul_f64(rng.f64())).collect();
-        let mut late = match is_loaded {
-            true => under_load(|| S::lateness(tick, &delays)),
-            false => S::lateness(tick, &delays),
+        let mut late = if is_loaded {
+            under_load(|| S::lateness(tick, &delays))
+        } else {
+            S::lateness(tick, &delays)
         };
         late.sort_unstable();
         [0.5, 0.99, 0.999].map(|share| quantile(&late, share) as f64 / 1_000.0).into()

@@ -136,8 +136,9 @@ fn run_thread<E: Shared>(
 /// Inlined into the loop that is timed, as a user's own call would be.
 #[inline(always)]
 fn schedule<C: Caller>(caller: &mut C, work: Work, rng: &mut Rng) -> C::Id {
-    match work.knows_deadline {
-        true => caller.schedule(rng.u64(1..=SPAN), 0),
-        false => caller.schedule_after(rng.u64(1..=SPAN), 0),
+    if work.knows_deadline {
+        caller.schedule(rng.u64(1..=SPAN), 0)
+    } else {
+        caller.schedule_after(rng.u64(1..=SPAN), 0)
     }
 }

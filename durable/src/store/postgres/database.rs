@@ -61,10 +61,7 @@ impl Member {
 
     /// Returns the time until that may be so.
     pub(super) fn renew_after(&self) -> Duration {
-        match self.is_leaving {
-            true => ASK_SOON,
-            false => self.until_end.unwrap_or(ASK).clamp(ASK_SOON, ASK),
-        }
+        if self.is_leaving { ASK_SOON } else { self.until_end.unwrap_or(ASK).clamp(ASK_SOON, ASK) }
     }
 
     pub(super) fn place_of(&self, kind: &str) -> Option<usize> {

@@ -80,13 +80,14 @@ impl Link {
 
     async fn open(&self, database: &Arc<Database>, last: Option<&Session>) -> Result<Connection> {
         let node = Arc::downgrade(database);
-        let heard: Heard = match self.listens {
-            true => Arc::new(move |text| {
+        let heard: Heard = if self.listens {
+            Arc::new(move |text| {
                 if let Some(database) = node.upgrade() {
                     database.heard(text);
                 }
-            }),
-            false => Arc::new(|_| ()),
+            })
+        } else {
+            Arc::new(|_| ())
         };
         let connection = database.open(heard, last).await?;
         if self.listens {

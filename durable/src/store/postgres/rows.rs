@@ -58,10 +58,7 @@ pub(super) fn name(name: &str) -> Option<&str> {
 /// which stands for ids that the database cannot have given.
 pub(super) fn numbers(id: JobId) -> (u64, u64) {
     let (number, born) = (id.number(), id.born().as_unix_micros());
-    match number.max(born) <= i64::MAX as u64 {
-        true => (number, born),
-        false => (0, 0),
-    }
+    if number.max(born) <= i64::MAX as u64 { (number, born) } else { (0, 0) }
 }
 
 /// Returns the arguments of `apply`, for changes by the node whose lease has the fence `origin`.

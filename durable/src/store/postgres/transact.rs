@@ -61,19 +61,21 @@ impl Database {
         let complete = async {
             let row = inner.query_typed_one(&text, &typed(&with)).await?;
             let answer = rows::answer(&row, &self.member.lock());
-            match is_accepted(&answer) {
-                true => inner.commit().await?,
-                false => inner.rollback().await?,
+            if is_accepted(&answer) {
+                inner.commit().await?
+            } else {
+                inner.rollback().await?
             }
             Ok(answer)
         };
         let answer = self.within(complete).await?;
         let [change] = changes;
-        match is_accepted(&answer) {
-            true => Ok(Some((change, answer))),
-            false => Err(StoreError::Refused(
+        if is_accepted(&answer) {
+            Ok(Some((change, answer)))
+        } else {
+            Err(StoreError::Refused(
                 "the lease was lost, or the job was moved or cancelled".to_owned(),
-            )),
+            ))
         }
     }
 

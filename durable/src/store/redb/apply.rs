@@ -100,10 +100,7 @@ impl Writing<'_> {
         let fence = self.fence();
         let (id, is_running) = (job.id, job.state == State::Started { fence });
         let removed = self.end(job)?;
-        Ok(match is_running {
-            true => Answer::RemovedRunning(id),
-            false => removed,
-        })
+        Ok(if is_running { Answer::RemovedRunning(id) } else { removed })
     }
 
     fn start(&mut self, mut job: StoredJob, version: u64) -> Result {
@@ -221,13 +218,14 @@ fn updated(old: StoredJob, job: StoredJob, now: WallTime) -> StoredJob {
     // The outcome of a run that knows the old payload must not end the job.
     let is_last_run = old.recurrence.is_none() && old.state != State::Waiting;
     let version = old.version + u64::from(is_last_run);
-    match is_same {
-        true => StoredJob { payload: job.payload, version, ..old },
+    if is_same {
+        StoredJob { payload: job.payload, version, ..old }
+    } else if old.attempts > 0 && job.recurrence.is_some() {
         // An occurrence that has begun ends with its own run and attempts.
-        false if old.attempts > 0 && job.recurrence.is_some() => {
-            StoredJob { payload: job.payload, recurrence: job.recurrence, version, ..old }
-        }
-        false if old.due <= now => StoredJob { due: old.due, ..job },
-        false => job,
+        StoredJob { payload: job.payload, recurrence: job.recurrence, version, ..old }
+    } else if old.due <= now {
+        StoredJob { due: old.due, ..job }
+    } else {
+        job
     }
 }

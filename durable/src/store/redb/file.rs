@@ -98,10 +98,7 @@ fn name_file(unfinished: &Path, path: &Path) -> Result<()> {
 
 pub(super) fn folder_of(path: &Path) -> &Path {
     let folder = path.parent().unwrap_or(Path::new(""));
-    match folder.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => folder,
-    }
+    if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
 }
 
 #[cfg(unix)]

@@ -142,10 +142,7 @@ impl<'t> Writing<'t> {
     /// Returns the fence of the last lease: zero, which no job has, before the first grant in this
     /// opening.
     pub(super) fn fence(&self) -> u64 {
-        match self.session.is_granted {
-            true => self.session.fence,
-            false => 0,
-        }
+        if self.session.is_granted { self.session.fence } else { 0 }
     }
 
     /// Returns a number that no job had before.
@@ -224,9 +221,10 @@ impl<'t> Writing<'t> {
     }
 
     pub(super) fn set_paused(&mut self, kind: &str, is_paused: bool) -> Result<()> {
-        match is_paused {
-            true => drop(self.paused.insert(kind, ())?),
-            false => drop(self.paused.remove(kind)?),
+        if is_paused {
+            drop(self.paused.insert(kind, ())?)
+        } else {
+            drop(self.paused.remove(kind)?)
         }
         Ok(())
     }

@@ -149,9 +149,10 @@ impl View {
 
     fn title(&self) -> String {
         let at = self.seen.as_ref().map(|seen| format!(" at {}", seen.now));
-        let state = match self.is_paused {
-            true => "paused".to_owned(),
-            false => format!("a look every {}", rough(self.every)),
+        let state = if self.is_paused {
+            "paused".to_owned()
+        } else {
+            format!("a look every {}", rough(self.every))
         };
         format!("{}{}, {state}", self.name, at.unwrap_or_default())
     }
@@ -195,10 +196,7 @@ impl View {
     }
 
     fn border(&self, list: Focus) -> Style {
-        match self.focus == list {
-            true => Modifier::BOLD.into(),
-            false => Modifier::DIM.into(),
-        }
+        if self.focus == list { Modifier::BOLD.into() } else { Modifier::DIM.into() }
     }
 }
 

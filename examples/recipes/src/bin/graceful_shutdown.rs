@@ -90,10 +90,8 @@ mod unix {
         for line in BufReader::new(&*stream).lines() {
             let millis = line?.parse().map_err(io::Error::other)?;
             let delay = Duration::from_millis(millis);
-            let answer = match accept_job(timers, delay, &stream) {
-                true => "accepted\n",
-                false => "refused\n",
-            };
+            let answer =
+                if accept_job(timers, delay, &stream) { "accepted\n" } else { "refused\n" };
             (&*stream).write_all(answer.as_bytes())?;
         }
         Ok(())

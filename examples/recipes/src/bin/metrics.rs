@@ -181,10 +181,7 @@ fn scrape(exporter: SocketAddr) -> io::Result<String> {
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
-    match answer.starts_with("HTTP/1.1 200") {
-        true => Ok(answer),
-        false => Err(io::Error::other(answer)),
-    }
+    if answer.starts_with("HTTP/1.1 200") { Ok(answer) } else { Err(io::Error::other(answer)) }
 }
 
 /// Returns the value of a sample, which is given with all of its labels.

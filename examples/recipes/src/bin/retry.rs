@@ -156,8 +156,5 @@ fn flaky_server(failures: u64) -> io::Result<SocketAddr> {
 
 fn answer(mut stream: TcpStream, works: bool) -> io::Result<()> {
     stream.read_exact(&mut [0; 5])?;
-    match works {
-        true => stream.write_all(b"ok"),
-        false => Ok(()),
-    }
+    if works { stream.write_all(b"ok") } else { Ok(()) }
 }

@@ -114,9 +114,10 @@ pub(crate) fn ask(
     let torn = || io::Error::from(io::ErrorKind::UnexpectedEof);
     let (head, body) = text.split_once("\r\n\r\n").ok_or_else(torn)?;
     let status = head.split(' ').nth(1).and_then(|code| code.parse().ok());
-    let body = match head.contains("application/json") {
-        true => serde_json::from_str(body).map_err(|_| torn())?,
-        false => Value::from(body),
+    let body = if head.contains("application/json") {
+        serde_json::from_str(body).map_err(|_| torn())?
+    } else {
+        Value::from(body)
     };
     Ok((status.ok_or_else(torn)?, body))
 }

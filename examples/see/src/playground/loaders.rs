@@ -167,12 +167,11 @@ impl Loader {
     }
 
     fn remember(&mut self, id: TimerId) {
-        match self.ids.len() < REMEMBERED {
-            true => self.ids.push(id),
-            false => {
-                let place = self.random.usize(0..REMEMBERED);
-                self.ids[place] = id;
-            }
+        if self.ids.len() < REMEMBERED {
+            self.ids.push(id)
+        } else {
+            let place = self.random.usize(0..REMEMBERED);
+            self.ids[place] = id;
         }
     }
 

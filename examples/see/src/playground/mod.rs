@@ -221,9 +221,10 @@ impl Playground {
 
     fn stop_load(&mut self) -> String {
         self.has_load = !self.has_load;
-        match self.has_load {
-            true => format!("The load schedules {} timers a second", self.settings.rate),
-            false => "The load is off".to_owned(),
+        if self.has_load {
+            format!("The load schedules {} timers a second", self.settings.rate)
+        } else {
+            "The load is off".to_owned()
         }
     }
 
@@ -233,9 +234,10 @@ impl Playground {
             crew.let_work(self.has_workers);
         }
         self.take();
-        match self.has_workers {
-            true => "The workers take what is due".to_owned(),
-            false => "The workers rest: expired timers wait, still cancellable".to_owned(),
+        if self.has_workers {
+            "The workers take what is due".to_owned()
+        } else {
+            "The workers rest: expired timers wait, still cancellable".to_owned()
         }
     }
 
@@ -323,10 +325,7 @@ impl Subject for Playground {
             (Some(_), true) => "virtual clock, stopped".to_owned(),
             (Some(_), false) => format!("virtual clock ×{}", self.speed()),
         };
-        match self.has_workers {
-            true => clock,
-            false => clock + ", workers rest",
-        }
+        if self.has_workers { clock } else { clock + ", workers rest" }
     }
 
     fn keys(&self) -> &'static [Key] {

@@ -76,9 +76,10 @@ mod unix {
             ledger.completed,
             left.len()
         );
-        match ledger.is_balanced() && ledger.completed == delays.len() as u64 {
-            true => Ok(()),
-            false => Err("the ledger does not balance".into()),
+        if ledger.is_balanced() && ledger.completed == delays.len() as u64 {
+            Ok(())
+        } else {
+            Err("the ledger does not balance".into())
         }
     }
 
@@ -100,9 +101,6 @@ mod unix {
 
     fn report(delays: &Delays) -> Result<(), Box<dyn Error>> {
         println!("{delays}");
-        match delays.any_early() {
-            true => Err("a reply was early".into()),
-            false => Ok(()),
-        }
+        if delays.any_early() { Err("a reply was early".into()) } else { Ok(()) }
     }
 }
