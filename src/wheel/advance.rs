@@ -302,7 +302,7 @@ impl<T> Wheel<T> {
             }
             // The most common end, which needs no call. No slot of this tick has timers.
             if self.slots.now == to && !self.is_sorting {
-                return self.end_pass(to.saturating_add(1));
+                return self.end_pass(self.slots.next_turn().start);
             }
             if let Some(step) = self.take_turn(to, budget) {
                 return step;
@@ -316,12 +316,13 @@ impl<T> Wheel<T> {
         self.pass.1 == to && self.ended.0 != self.pass.0
     }
 
+    /// Ends a pass, at the tick that it leads to. The next turn begins at `next`.
     #[inline(always)]
     fn end_pass(&mut self, next: u64) -> Step {
         self.slots.now = self.pass.1;
         self.ended = self.pass;
         if self.entries.is_empty(OVERDUE) {
-            self.slots.next = next;
+            (self.slots.next, self.slots.is_exact) = (next, true);
         }
         Step::Done
     }

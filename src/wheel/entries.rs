@@ -392,12 +392,11 @@ impl<T> Entries<T> {
 
     /// Returns a vacant entry, which the caller fills.
     pub(super) fn take_vacant(&mut self) -> EntryIndex {
-        loop {
-            match self.pop_vacant() {
-                Some(vacant) => return vacant,
-                None => self.grow(),
-            }
+        if let Some(vacant) = self.pop_vacant() {
+            return vacant;
         }
+        self.grow();
+        self.take_vacant()
     }
 
     /// Stores a timer in a vacant entry.

@@ -162,6 +162,9 @@ impl<T> Wheel<T> {
         let next = self.slots.next_turn();
         let next = (next.lists != 0).then_some((next.start, next.list));
         assert_eq!(next, turns.first().copied());
+        if self.slots.is_exact && self.slots.next != 0 {
+            assert_eq!(self.slots.next, self.slots.next_turn().start);
+        }
         // What is left at the end of time is never due.
         let reached = self.slots.now.min(u64::MAX - 1);
         assert!(turns.iter().all(|&(start, _)| self.slots.next <= start && reached < start));

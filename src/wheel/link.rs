@@ -129,8 +129,7 @@ impl<T> Wheel<T> {
         let key = |header: &Header| (header.deadline, header.stamp);
         let late = key(self.entries.get(entry));
         self.slots.next = 0;
-        let last = self.entries.links(OVERDUE).prev;
-        self.entries.append(OVERDUE, entry);
+        let last = self.entries.append(OVERDUE, entry);
         if last != OVERDUE && late < key(self.entries.get(last)) {
             self.slots.unsorted[OVERDUE.index() as usize] = true;
         }

@@ -160,10 +160,8 @@ impl<T> Wheel<T> {
     /// ```
     #[must_use]
     pub fn starting_at(now: Tick, size: usize) -> Wheel<T> {
-        match Geometry::new(size) {
-            Ok(geometry) => Wheel::with_geometry(now, geometry),
-            Err(error) => panic!("{error}"),
-        }
+        let geometry = Geometry::new(size).unwrap_or_else(|error| panic!("{error}"));
+        Wheel::with_geometry(now, geometry)
     }
 
     /// Creates a wheel with the given [`Geometry`], starting at tick `now`.
@@ -239,9 +237,7 @@ impl<T> Wheel<T> {
     /// Panics if there is not enough room; the wheel's timers are unchanged.
     /// [`Wheel::try_reserve`] returns an error instead.
     pub fn reserve(&mut self, timers: usize) {
-        if let Err(error) = self.try_reserve(timers) {
-            panic!("{error}");
-        }
+        self.try_reserve(timers).unwrap_or_else(|error| panic!("{error}"));
     }
 
     /// Reserves room for `timers` timers in total, as [`Wheel::reserve`] does.
@@ -467,6 +463,11 @@ impl<T> Wheel<T> {
     /// ```
     #[must_use]
     pub fn next_wakeup(&self) -> Option<Tick> {
+        let (now, next) = (self.slots.now, self.slots.next);
+        // At the end of time, there may be a turn or none.
+        if self.slots.is_exact && now < next && next < Tick::MAX.0 {
+            return Some(Tick(next));
+        }
         let has_due = self.is_firing() || !self.entries.is_empty(OVERDUE);
         if has_due { Some(self.now()) } else { self.next_slot() }
     }

@@ -40,6 +40,9 @@ pub(super) struct Slots {
     /// No slot has its turn before this tick, and no timer is due. During a pass, and while
     /// a timer is overdue, it is 0.
     pub(super) next: u64,
+    /// Whether a slot has its turn at `next`, unless that is 0 or the end of time. After a list
+    /// has become empty, that is not known.
+    pub(super) is_exact: bool,
     /// The lists of deadlines, by the highest bit in which a deadline differs from now.
     rows: [Row; 64],
     /// A bit for each list of the storage up to those of the last level.
@@ -125,6 +128,7 @@ impl Slots {
             geometry,
             now,
             next: u64::MAX,
+            is_exact: true,
             rows,
             summaries: [0; SUMMARIES],
             words: words.into_boxed_slice(),
@@ -208,6 +212,7 @@ impl Slots {
     #[inline(always)]
     pub(super) fn vacate(&mut self, list: EntryIndex, lists: u64) {
         let index = (list.index() / PER_WORD) as usize;
+        self.is_exact = false;
         if let Some(word) = self.words.get_mut(index) {
             word.occupied &= !(lists << (list.index() % PER_WORD));
             let is_vacant = u64::from(word.occupied == 0);
