@@ -29,7 +29,7 @@ use crate::wheel::Advance;
 /// returns [`Advance::ShutDown`].
 ///
 /// After the engine is shut down or its last handle is dropped, the
-/// descriptor becomes readable and stays readable. The queues then return
+/// descriptor becomes readable, and stays so unless it is read. The queues then return
 /// [`RecvError::ShutDown`](crate::RecvError::ShutDown), and
 /// [`Driver::process_due`] returns [`Advance::ShutDown`].
 ///

@@ -96,7 +96,8 @@ const PASSES_AT_A_TIME: usize = 1_000;
 /// A service often has tasks, sleeps and timers with payloads, each in an engine of its
 /// kind. One clock moves them in step, and
 /// [`run_until_settled`](VirtualClock::run_until_settled) waits for all of them at each
-/// tick. Where due times coincide, engines are served in the order in which they started.
+/// tick. (A [`drain`](crate::Engine::drain) serves its own engine only, the others when the clock
+/// moves next.) Where due times coincide, engines are served in the order in which they started.
 /// Each tick visits all of them: rooms by the thousand go faster with one engine.
 ///
 /// ```
@@ -145,6 +146,7 @@ trait Follower {
     fn next_due(&self, even_overdue: bool) -> Option<Time>;
     fn wait_until_staffed(&self) -> Result<(), String>;
     fn wait_until_idle(&self);
+    fn is_idle(&self) -> bool;
     fn is_in_loop(&self) -> bool;
     fn wakes_tasks(&self) -> bool;
     fn is_finished(&self) -> bool;
@@ -172,6 +174,10 @@ impl<T> Follower for Member<T> {
 
     fn wait_until_idle(&self) {
         self.0.census.wait_until_idle(|queue| self.0.ready_len(queue) == 0);
+    }
+
+    fn is_idle(&self) -> bool {
+        self.0.census.is_idle(|queue| self.0.ready_len(queue) == 0)
     }
 
     fn is_in_loop(&self) -> bool {
@@ -252,8 +258,8 @@ impl VirtualClock {
     }
 
     /// Moves the clock forward, and returns when every timer due by the new
-    /// time is in its queue. Timers that other threads schedule for the past
-    /// during the call may be left out. Therefore the call ends, however fast workers
+    /// time is in its queue. Timers that other threads or wakers schedule for the
+    /// past during the call may be left out. Therefore the call ends, however fast workers
     /// schedule timers with no delay; the next call serves these.
     ///
     /// Waits for no worker, and runs no code of the caller but the wakers of tasks that await
@@ -353,7 +359,8 @@ impl VirtualClock {
     /// call that blocks was made before, or a thread of a [`TaskEngine`](crate::TaskEngine). If
     /// threads of the caller's own have just been started,
     /// [`expect_workers`](crate::Queue::expect_workers) makes this call wait for them. A
-    /// handle that is awaited ([`recv_async`](crate::Queue::recv_async)) is no worker.
+    /// handle that is awaited ([`recv_async`](crate::Queue::recv_async)) is no worker, nor is a
+    /// reader of reports.
     /// Timers that tasks schedule on the way are served on the way; those without a delay
     /// are served at the same tick.
     ///
@@ -492,7 +499,9 @@ impl VirtualClock {
                 engine.wait_until_idle();
             }
             settle();
-            if self.next_due(true).is_none_or(|next| next > self.now()) {
+            // It, or a worker, may have given work to an engine that was idle before.
+            let is_idle = self.engines().iter().all(|engine| engine.is_idle());
+            if is_idle && self.next_due(true).is_none_or(|next| next > self.now()) {
                 break;
             }
         }

@@ -37,20 +37,20 @@ impl<T> Core<T> {
     /// Inlined, because an id that is returned in memory costs its reader a stall.
     #[inline(always)]
     pub(crate) fn register(&self, deadline: Time, payload: T) -> Registered<T> {
-        let deadline = self.tick.tick_after(deadline);
+        let tick = self.tick.tick_after(deadline);
         let mut held = self.hold_own();
-        if deadline <= self.reached(held.shard.wheel.now()) {
+        if tick <= self.reached(held.shard.wheel.now()) {
             return Registered::Due(payload);
         }
         // The wheel may lag behind, and that of a closed shard stands still.
-        if held.shard.phase != Phase::Open && deadline <= self.tick_now() {
+        if held.shard.phase != Phase::Open && deadline <= self.clock.now() {
             return Registered::Due(payload);
         }
         if held.shard.admit().is_err() {
             return Registered::Refused(payload);
         }
         let (id, earliest_new) =
-            held.shard.schedule_plain(payload, None, deadline, Tag::one_shot(0, false));
+            held.shard.schedule_plain(payload, None, tick, Tag::one_shot(0, false));
         self.release_quiet(held, earliest_new);
         Registered::Waiting(id)
     }

@@ -113,7 +113,7 @@ impl Census {
 
     /// Returns whether no worker is busy and, as all their queues are empty, none will
     /// be. Returns false if anything changed while the queues were visited.
-    fn is_idle(&self, is_empty: impl Fn(usize) -> bool) -> bool {
+    pub(crate) fn is_idle(&self, is_empty: impl Fn(usize) -> bool) -> bool {
         let (staffed, seen) = self.0.with(|workers, changes| (workers.staffed(), changes));
         let unchanged = |workers: &mut Crew, changes| workers.busy == 0 && changes == seen;
         staffed.into_iter().all(is_empty) && self.0.with(unchanged)

@@ -48,8 +48,8 @@ impl<T> Obligation<T> {
         }
     }
 
-    /// Returns whether the calling thread is unwinding from a panic that
-    /// began after the firing was taken.
+    /// Returns whether the calling thread is unwinding from a panic that began after the firing was
+    /// taken. If it was taken during another panic of the same thread, that is not known.
     fn has_failed(&self) -> bool {
         thread::panicking() && self.unwinding != Some(thread::current().id())
     }

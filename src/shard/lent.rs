@@ -66,8 +66,9 @@ impl<T> Shard<T> {
         if record.is_used_up() {
             return refusal.and(Err(Refusal::UsedUp));
         }
+        let deadline = next.within(record.timer.tolerance, self.tick, self.wheel.geometry());
         // A timer that was to fire again ends as it was marked, and not as completed.
-        let is_set = refusal.is_ok().then_some(next.deadline).or(before);
+        let is_set = refusal.is_ok().then_some(deadline).or(before);
         let due = is_set.unwrap_or_else(|| self.wheel.deadline_of(at));
         record.state = State::Lent { ending, next: Some(due) };
         refusal?;
@@ -196,10 +197,12 @@ impl<T> Shard<T> {
     fn rearm(&mut self, at: EntryIndex, key: usize, now: Time) {
         let record = &mut self.records[key];
         let is_set = record.next().is_some();
-        let deadline = record.rearm(now, self.tick);
-        let (requested, tolerance) = (record.requested, record.timer.tolerance);
-        let due = Due { requested, deadline };
-        let deadline = self.within_tolerance(due, tolerance);
+        let (tolerance, tick, geometry) =
+            (record.timer.tolerance, self.tick, self.wheel.geometry());
+        let deadline = record.rearm(now, tick.tick_at(now), |requested| {
+            let due = Due { requested, deadline: tick.tick_after(requested) };
+            due.within(tolerance, tick, geometry)
+        });
         // What comes due between two calls of a caller's loop waits for the next call.
         let now = if self.is_driven { Tick(0) } else { self.tick.tick_at(now) };
         let is_due = deadline <= now.max(self.wheel.now());

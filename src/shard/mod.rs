@@ -170,6 +170,23 @@ pub(crate) struct Due {
     pub(crate) deadline: Tick,
 }
 
+impl Due {
+    /// Returns the deadline for which to link a timer: the coarsest level boundary within
+    /// its tolerance, at which it shares a wake-up with other timers.
+    #[inline]
+    fn within(self, tolerance: Duration, tick: TickLength, geometry: &Geometry) -> Tick {
+        if tolerance.is_zero() {
+            return self.deadline;
+        }
+        let (first, last) = (self.deadline.0, tick.tick_at(self.requested + tolerance).0);
+        let mut starts = (0..geometry.levels()).rev().filter_map(|level| {
+            let unit = geometry.unit(level);
+            first.div_ceil(unit).checked_mul(unit)
+        });
+        Tick(starts.find(|&start| start <= last).unwrap_or(first))
+    }
+}
+
 impl<T> Shard<T> {
     pub(crate) fn new(
         number: WheelNumber,
@@ -244,7 +261,7 @@ impl<T> Shard<T> {
             return Err((reason, timer));
         }
         self.accept(timer.reported);
-        let deadline = self.within_tolerance(due, timer.tolerance);
+        let deadline = due.within(timer.tolerance, self.tick, self.wheel.geometry());
         let record = TimerRecord::new(timer.map(Some), due.requested, name_hash);
         let at = self.insert_recorded(record, deadline);
         let earliest = self.wheel.link(at);
@@ -308,22 +325,6 @@ impl<T> Shard<T> {
         let timer = self.records[key].take_timer();
         self.forget(at, key);
         timer
-    }
-
-    /// Returns the deadline for which to link a timer: the coarsest level boundary within
-    /// its tolerance, at which it shares a wake-up with other timers.
-    #[inline]
-    fn within_tolerance(&self, due: Due, tolerance: Duration) -> Tick {
-        if tolerance.is_zero() {
-            return due.deadline;
-        }
-        let (first, last) = (due.deadline.0, self.tick.tick_at(due.requested + tolerance).0);
-        let geometry = self.wheel.geometry();
-        let mut starts = (0..geometry.levels()).rev().filter_map(|level| {
-            let unit = geometry.unit(level);
-            first.div_ceil(unit).checked_mul(unit)
-        });
-        Tick(starts.find(|&start| start <= last).unwrap_or(first))
     }
 
     /// Links a timer that is on no list.
@@ -440,7 +441,7 @@ impl<T> Shard<T> {
     /// Notes when a timer with a record is due. Returns the deadline for which to link it.
     fn set_requested(&mut self, key: usize, due: Due) -> Tick {
         self.records[key].requested = due.requested;
-        self.within_tolerance(due, self.records[key].timer.tolerance)
+        due.within(self.records[key].timer.tolerance, self.tick, self.wheel.geometry())
     }
 
     /// Replaces the payload of a timer.
@@ -473,7 +474,7 @@ impl<T> Shard<T> {
     /// taken.
     pub(crate) fn deadline(&self, id: TimerId) -> Option<Tick> {
         let at = self.wheel.find_own(id)?;
-        self.is_live(at).then(|| self.wheel.deadline_of(at))
+        self.is_live(at).then(|| self.due_tick_of(at))
     }
 
     /// Returns the tick at which a timer is due next, or was due last.

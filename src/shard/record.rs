@@ -1,7 +1,6 @@
 //! Records: periods, counts, reports and tasks, which only some timers have. And when a
 //! repeating timer fires next.
 
-use crate::rounding::TickLength;
 use crate::tick::Tick;
 use crate::timeline::Time;
 use crate::timer::{CloseReason, Refusal, Timer};
@@ -154,29 +153,28 @@ impl<T> TimerRecord<T> {
 }
 
 impl<T> TimerRecord<T> {
-    /// Sets up the firing that follows the one just done, and returns its tick.
-    pub(crate) fn rearm(&mut self, now: Time, tick: TickLength) -> Tick {
-        let deadline = match self.next() {
-            Some(next) => {
-                self.number = self.number.saturating_add(1);
-                self.left = self.left.map(|left| left.max(1));
-                next
-            }
-            None => self.rearm_in_phase(now, tick),
-        };
+    /// Sets up the firing that follows the one just done. Returns its deadline: the one that its
+    /// holder has set or, if there is none, `rounded` of the time at which it is due.
+    pub(crate) fn rearm(
+        &mut self,
+        now: Time,
+        now_tick: Tick,
+        rounded: impl Fn(Time) -> Tick,
+    ) -> Tick {
+        let next = self.next();
         self.state = State::Waiting;
-        deadline
-    }
-
-    fn rearm_in_phase(&mut self, now: Time, tick: TickLength) -> Tick {
+        if let Some(next) = next {
+            self.number = self.number.saturating_add(1);
+            self.left = self.left.map(|left| left.max(1));
+            return next;
+        }
         let period = self.timer.repeat.unwrap_or(u64::MAX);
-        let next = self.requested.as_nanos().saturating_add(period);
-        let is_missed = tick.tick_after(Time::from_nanos(next)) <= tick.tick_at(now);
-        let missed = self.timer.missed;
-        let (requested, steps) = missed.next(self.requested, period, now, is_missed);
+        let follows = self.requested.as_nanos().saturating_add(period);
+        let is_missed = rounded(Time::from_nanos(follows)) <= now_tick;
+        let (requested, steps) = self.timer.missed.next(self.requested, period, now, is_missed);
         self.requested = requested;
         self.number = self.number.saturating_add(steps);
-        tick.tick_after(self.requested)
+        rounded(requested)
     }
 }
 
@@ -185,6 +183,7 @@ mod tests {
     use super::*;
     use core::time::Duration;
 
+    use crate::rounding::TickLength;
     use crate::timer::{MissedTicks, Timer};
     use proptest::prelude::*;
 
@@ -252,7 +251,8 @@ mod tests {
         record.number = number;
         let expected = rearmed(&record, period, now, tick);
         let length = TickLength::new(Duration::from_nanos(tick)).unwrap();
-        record.rearm(Time::from_nanos(now), length);
+        let now = Time::from_nanos(now);
+        record.rearm(now, length.tick_at(now), |time| length.tick_after(time));
         assert_eq!(
             (record.requested.as_nanos(), record.number),
             expected,

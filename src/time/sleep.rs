@@ -141,8 +141,8 @@ impl<H: Handle> Sleep<H> {
     }
 
     /// Returns whether the sleep has ended because its deadline has passed. `false` for a
-    /// sleep that was never polled, or that ended in a [shutdown](Timers::shutdown) before its
-    /// deadline.
+    /// sleep that was never polled, or that a [shutdown](Timers::shutdown) ended before it had
+    /// fired.
     #[must_use]
     pub fn is_elapsed(&self) -> bool {
         match self.timer.unissued_number() {

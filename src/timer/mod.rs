@@ -425,9 +425,11 @@ pub enum MissedTicks {
     /// Delivers all missed firings, one after the other, each with its own due tick.
     #[default]
     CatchUp,
-    /// Delivers the first missed firing, late, and skips the others: the next firing is due at the
-    /// next multiple of the period. [`Expired::number`](crate::Expired::number) counts the due ticks, skipped
-    /// or not, whereas [`Timer::times`](crate::Timer::times) counts deliveries.
+    /// Delivers a firing that waits in its queue, late, and skips those that come due behind it or
+    /// while a worker has one: the next is due at the next multiple of the period. (Of an
+    /// [`Interval`](crate::time::Interval), delivers the first missed tick, late.)
+    /// [`Expired::number`](crate::Expired::number) counts the due ticks, skipped or not, whereas
+    /// [`Timer::times`](crate::Timer::times) counts deliveries.
     Skip,
     /// Fires next a full period after the late firing is done, which moves the timer's
     /// phase.

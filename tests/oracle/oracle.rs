@@ -557,7 +557,7 @@ impl Oracle {
         let Timer { ask, due, .. } = self.timers[timer];
         let period = ask.period.expect("only what repeats is lent");
         let next = due.saturating_add(period);
-        let is_missed = self.tick_of(next) <= self.tick_at(now);
+        let is_missed = self.within(ask.tolerance, next, self.tick_of(next)) <= self.tick_at(now);
         match ask.missed.unwrap_or_default() {
             MissedTicks::Skip if is_missed => {
                 let steps = (now - due) / period + 1;

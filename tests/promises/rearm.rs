@@ -138,14 +138,16 @@ fn promise_10_a_chain_that_was_re_armed_is_told_with_its_next_deadline() {
         firing.rearm(SECOND).unwrap();
         let timers = timers.upgrade().unwrap();
         let found = timers.find(firing.id()).map(|live| live.deadline);
+        assert_eq!(timers.deadline(firing.id()), found);
         let closed = timers.shutdown().pop().map(|closed| closed.deadline);
         assert_eq!(firing.rearm(MS), Err(Refusal::ShutDown));
         (found, closed)
     });
-    tasks.run(Timer::after(MS, task).reported()).unwrap();
+    tasks.run(Timer::after(MS, task).tolerance(30 * MS).reported()).unwrap();
     clock.run_until(at(9));
-    assert_eq!(told.all(), [(Some(at(1_001)), Some(at(1_001)))]);
-    assert_eq!(tasks.reports().try_recv().unwrap().deadline, at(1_001));
+    // 1,001 would do, but within the tolerance others may be due, too.
+    assert_eq!(told.all(), [(Some(at(1_024)), Some(at(1_024)))]);
+    assert_eq!(tasks.reports().try_recv().unwrap().deadline, at(1_024));
 }
 
 #[test]

@@ -75,6 +75,14 @@ fn promise_07_a_firing_whose_tick_has_not_begun_is_not_missed() {
             let expired = engine.next();
             assert_eq!((expired.number(), expired.tick().0), expected, "{policy:?}");
         }
+        let (engine, clock) = virtual_engine();
+        engine.put(Timer::every(60 * MS, "beat").tolerance(10 * MS).missed(policy));
+        // The second is due at 120 ms, and so, within its tolerance, in tick 128.
+        for (millis, expected) in [(121, (1, 64)), (128, (2, 128))] {
+            clock.advance_to(at(millis));
+            let expired = engine.next();
+            assert_eq!((expired.number(), expired.tick().0), expected, "{policy:?}");
+        }
     }
 }
 

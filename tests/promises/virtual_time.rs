@@ -177,6 +177,27 @@ fn promise_15_one_clock_moves_engines_tasks_and_sleeps_in_step() {
 }
 
 #[test]
+fn promise_15_time_waits_for_work_that_one_engine_gets_from_another() {
+    let clock = VirtualClock::new();
+    let [first, second] = [(); 2].map(|()| TaskEngine::builder().start_on(&clock).unwrap());
+    let (told, now, other) = (told(), clock.clone(), first.clone());
+    // The sleeps are real time: the clock may go past the first engine, and go on.
+    let task = told.of(move |_| {
+        thread::sleep(20 * MS);
+        now.now()
+    });
+    let id = first.run(Timer::after(100 * SECOND, task).notified()).unwrap();
+    let cancels = move || {
+        thread::sleep(20 * MS);
+        other.cancel(id);
+    };
+    second.run_after(SECOND, cancels).unwrap();
+    second.run_after(2 * SECOND, || ()).unwrap();
+    clock.run_until(Time::from_secs(3));
+    assert_eq!(told.all(), [Time::from_secs(1)]);
+}
+
+#[test]
 fn promise_15_what_is_left_of_a_tick_holds_up_no_later_tick() {
     let clock = VirtualClock::new();
     let [busy, late] = [(); 2].map(|()| Engine::builder().shards(1).start_on(&clock).unwrap());
