@@ -4,8 +4,9 @@
 //!    rounded up to a tick. A sleep that a shutdown ends early
 //!    [says so](crate::time::Sleep::is_elapsed).
 //! 2. **On time.** A timer is in its queue within a tick of its deadline, plus
-//!    one wake-up, plus the time to move the timers due before it. The task of an
-//!    awaited timer is woken then, after those of the timers due before it.
+//!    one wake-up, plus the time to move the timers due before it and to file anew those that
+//!    share its slot. The task of an awaited timer is woken then, after those of the timers due
+//!    before it.
 //! 3. **Exactly one ending.** Every timer ends once: completed, cancelled, shut
 //!    down, or failed. The [`Ledger`](crate::stats::Ledger) balances.
 //! 4. **Cancel wins until the task is taken**, and returns the payload. Once it has

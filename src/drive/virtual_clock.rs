@@ -98,7 +98,8 @@ const PASSES_AT_A_TIME: usize = 1_000;
 /// [`run_until_settled`](VirtualClock::run_until_settled) waits for all of them at each
 /// tick. (A [`drain`](crate::Engine::drain) serves its own engine only, the others when the clock
 /// moves next.) Where due times coincide, engines are served in the order in which they started.
-/// Each tick visits all of them: rooms by the thousand go faster with one engine.
+/// Each tick visits all of them, and so does each start, which also frees what engines that have
+/// ended held: rooms by the thousand go faster with one engine.
 ///
 /// ```
 /// use std::time::Duration;
@@ -274,7 +275,8 @@ impl VirtualClock {
     /// before earlier ones. [`run_until`](VirtualClock::run_until) goes from tick to tick.
     ///
     /// # Cost
-    /// Grows with the number of due timers, not with the length of the jump.
+    /// Grows with the number of timers that are due or share their slots, not with the length of
+    /// the jump.
     pub fn advance(&self, by: Duration) {
         self.advance_to(self.now() + by);
     }

@@ -451,7 +451,8 @@ impl<T> Drop for Leftovers<'_, T> {
     fn drop(&mut self) {
         for cell in &self.0.shards {
             // Nobody is left to whom a signal could matter.
-            std::iter::from_fn(|| cell.lock().take_leftover()).for_each(drop);
+            let mut queue = 0;
+            std::iter::from_fn(|| cell.lock().take_leftover(&mut queue)).for_each(drop);
         }
     }
 }

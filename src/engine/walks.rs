@@ -149,7 +149,7 @@ impl<T> Engine<T> {
     }
 
     /// Gives back memory that live timers do not need. By itself, the engine gives back
-    /// only that of a large shard without timers. Call this after a peak, or now and then
+    /// only that of a shard without timers that has had some thousands. Call this after a peak, or now and then
     /// if peaks move from thread to thread.
     ///
     /// What lies before the last timer stays. Records of repeating, named, reported and other
@@ -158,7 +158,7 @@ impl<T> Engine<T> {
     ///
     /// # Cost
     /// Grows with the largest number of timers live since the last call. A hold
-    /// of a shard's lock touches at most a few hundred entries.
+    /// of a shard's lock touches at most a few hundred entries, and each queue.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -181,6 +181,7 @@ impl<T> Engine<T> {
 
     /// Returns an iterator over the live timers, in no particular order.
     ///
+    /// The cost grows as that of [`shrink`](Engine::shrink) does.
     /// Holds a shard's lock for a few hundred timers at a time. Returns a timer that
     /// lives through the whole walk exactly once. May miss a timer that is scheduled or
     /// ends meanwhile.

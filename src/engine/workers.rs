@@ -75,9 +75,9 @@ impl Workers {
             if is_over() {
                 return None;
             }
-            let mut started = Ok(());
+            let (mut started, mut numbers) = (Ok(()), 0..);
             while state.serving < wanted && started.is_ok() {
-                let number = (0..).find(|number| !state.at_work.contains_key(number))?;
+                let number = numbers.find(|number| !state.at_work.contains_key(number))?;
                 started = start(number).map(|thread| {
                     state.at_work.insert(number, thread);
                     state.serving += 1;

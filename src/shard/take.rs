@@ -218,18 +218,18 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Takes a ready task or an unread report, which no thread will request from now on, and
-    /// returns its payload.
-    pub(crate) fn take_leftover(&mut self) -> Option<Option<T>> {
-        let mut task = None;
-        (0..self.reports()).any(|queue| {
-            self.claim(queue, None, |it| task = Some(it));
-            task.is_some()
-        });
-        let Some(task) = task else {
-            return Some(self.claim_report()?.payload);
-        };
-        self.return_firing(task.firing.id, None, Outcome::Kept, Time::START);
-        Some(Some(task.payload))
+    /// Takes a ready task, from this queue on, or an unread report, which no thread will request
+    /// from now on, and returns its payload.
+    pub(crate) fn take_leftover(&mut self, queue: &mut usize) -> Option<Option<T>> {
+        while *queue < self.reports() {
+            let mut task = None;
+            self.claim(*queue, None, |it| task = Some(it));
+            if let Some(task) = task {
+                self.return_firing(task.firing.id, None, Outcome::Kept, Time::START);
+                return Some(Some(task.payload));
+            }
+            *queue += 1;
+        }
+        Some(self.claim_report()?.payload)
     }
 }

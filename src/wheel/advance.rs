@@ -87,6 +87,10 @@ impl<T> Wheel<T> {
     /// a loop to another tick, or both may take turns forever. Put it into an
     /// [`advance`](Wheel::advance), which ends.
     ///
+    /// # Cost
+    /// Constant, but for the timers that were postponed or share an outer slot with the next one:
+    /// these are filed anew first. [`advance`](Wheel::advance) has a budget for that.
+    ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
     ///

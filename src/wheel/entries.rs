@@ -534,21 +534,23 @@ impl<T> Entries<T> {
 
     // Memory.
 
-    /// Makes room for `timers` timers in all.
+    /// Makes room for `timers` timers in all, and for more if little was missing, so that a
+    /// reservation before each timer doesn't copy all of them each time.
     pub(super) fn try_reserve(&mut self, timers: usize) -> Result<(), ReserveError> {
-        let words = timers.saturating_mul(Self::STRIDE as usize);
-        if words > self.room as usize { self.set_room(words) } else { Ok(()) }
+        let entries = (self.room / Self::STRIDE) as usize;
+        let more = if self.room < BIG { entries.max(4) } else { entries.div_ceil(8) };
+        let [words, grown] = [timers, entries + more].map(|n| n.saturating_mul(Self::STRIDE as _));
+        let is_there = words <= self.room as usize || words < grown && self.set_room(grown).is_ok();
+        if is_there { Ok(()) } else { self.set_room(words) }
     }
 
     /// Makes room for at least one more entry. If there is none, ends the process, as a `Vec`
     /// without memory does: a panic would leave the caller's call half done.
     #[cold]
     fn grow(&mut self) {
-        let entries = self.room / Self::STRIDE;
-        let more = if self.room < BIG { entries.max(4) } else { entries.div_ceil(8) };
-        let entries = entries + more;
-        if self.try_reserve(entries as usize).is_err() {
-            let wanted = Layout::array::<Entry<T>>(entries as usize);
+        let entries = (self.room / Self::STRIDE) as usize + 1;
+        if self.try_reserve(entries).is_err() {
+            let wanted = Layout::array::<Entry<T>>(entries);
             handle_alloc_error(wanted.unwrap_or(Layout::new::<Entry<T>>()));
         }
     }
@@ -564,8 +566,7 @@ impl<T> Entries<T> {
         let len = self.first as usize + words + slack;
         let skipped = self.start.addr().saturating_sub(self.block.as_ptr().addr());
         let more = len.saturating_sub(self.block.len());
-        let grown = self.block.try_reserve_exact(more);
-        grown.map_err(|_| ReserveError::NoMemory)?;
+        self.block.try_reserve_exact(more).map_err(|_| ReserveError::NoMemory)?;
         // SAFETY: the block may stay uninitialized.
         unsafe { self.block.set_len(len) };
         self.block.shrink_to_fit();
@@ -584,9 +585,10 @@ impl<T> Entries<T> {
         Ok(())
     }
 
-    /// Returns whether there is no timer, and [`Entries::give_back`] is worth the call.
+    /// Returns whether there is no timer, and [`Entries::give_back`] is worth the call, which
+    /// makes all heads anew.
     pub(crate) fn is_worth_freeing(&self) -> bool {
-        self.live == 0 && self.used >= Self::WORTH_FREEING
+        self.live == 0 && self.used >= Self::WORTH_FREEING.max(self.first)
     }
 
     /// Returns the storage, which has no timers, to be dropped after a lock is released: the
@@ -598,21 +600,22 @@ impl<T> Entries<T> {
     }
 
     /// Passes at most `budget` vacant entries at the end of the block, and gives their memory
-    /// back when it has passed the last one. Returns whether it has.
+    /// back when it has passed the last one, or so much that the system takes a while for its
+    /// pages. Returns whether it has passed all.
     pub(crate) fn trim_some(&mut self, budget: &mut usize) -> bool {
-        while let Some(last) = self.all().next_back().filter(|&last| !self.is_timer(last)) {
-            if *budget == 0 {
-                return false;
-            }
+        let vacant = |it: &Self| it.all().next_back().filter(|&last| !it.is_timer(last));
+        let mut next = vacant(self);
+        while let Some(last) = next.filter(|_| *budget > 0) {
             *budget -= 1;
             self.unlink(last);
             self.used -= Self::STRIDE;
+            next = vacant(self);
         }
         let room = self.used.saturating_add(Self::STRIDE.saturating_mul(16));
-        if room < self.room {
+        if room < self.room - if next.is_some() { self.room / 32 } else { 0 } {
             let _ = self.set_room(room as usize);
         }
-        true
+        next.is_none()
     }
 
     #[cfg(test)]
@@ -694,6 +697,15 @@ mod tests {
         (0..5_001).for_each(|n| _ = wheel.schedule_at(Tick(9), n));
         assert_eq!(wheel.entries.bytes(), of_four + (11_250 - 4) * entry);
         wheel.assert_consistent();
+        // To reserve before each schedule copies the timers now and then.
+        let mut wheel = Wheel::new(64);
+        let mut room = |n| {
+            wheel.reserve(n + 1);
+            wheel.schedule_at(Tick(9), n);
+            wheel.entries.room
+        };
+        let rooms: std::collections::BTreeSet<_> = (0..20_000usize).map(&mut room).collect();
+        assert!(rooms.len() < 40, "{rooms:?}");
     }
 
     /// Four of these make a large block. It stayed as it was, and a schedule never returned.
@@ -715,9 +727,15 @@ mod tests {
         let bytes = wheel.entries.bytes();
         let ids: Vec<_> = (0..160).map(|n| wheel.schedule_at(Tick(n), n)).collect();
         ids[1..].iter().for_each(|&id| _ = wheel.cancel(id));
-        for (mut budget, is_over, left) in [(0, false, 0), (1, false, 0), (200, true, 42)] {
+        let mut rooms = Vec::new();
+        for (mut budget, is_over, left) in
+            [(0, false, 0), (5, false, 0), (50, false, 0), (200, true, 96)]
+        {
             assert_eq!((wheel.entries.trim_some(&mut budget), budget), (is_over, left));
+            rooms.push(wheel.entries.room);
         }
+        // What is vacant is not given back all at once.
+        assert!(rooms[0] == rooms[1] && rooms[1] > rooms[2] && rooms[2] > rooms[3], "{rooms:?}");
         assert!(wheel.entries.bytes() <= bytes + 16 * 32);
         assert_eq!(wheel.cancel(ids[0]), Some(0));
         wheel.assert_consistent();

@@ -498,6 +498,8 @@ impl<K, T> KeyedWheel<K, T> {
         if self.wheel.is_empty() {
             // A little stays, as in the wheel.
             self.by_hash.shrink_to(2_048);
+            self.found.clear();
+            self.found.shrink_to(FOUND_AT_ONCE);
         }
         KeyedExpired { key: of.key, deadline, payload: of.payload }
     }
@@ -516,7 +518,7 @@ impl<K, T> KeyedWheel<K, T> {
     /// assert_eq!(wheel.insert(7, Tick(5), "fires"), None); // its key is free again
     /// ```
     pub fn clear(&mut self) {
-        self.by_hash = ByHash::default();
+        (self.by_hash, self.found) = Default::default();
         let all: Vec<TimerId> = self.wheel.iter().map(|(id, ..)| id).collect();
         let removed: Vec<_> = all.into_iter().map(|id| self.wheel.cancel(id)).collect();
         // The caller's code runs last.

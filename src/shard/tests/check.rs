@@ -65,7 +65,7 @@ impl Search {
             self.check();
         }
         assert_eq!(self.shard.live(), 0);
-        while let Some(leftover) = self.shard.take_leftover() {
+        while let Some(leftover) = self.shard.take_leftover(&mut 0) {
             leftover.into_iter().for_each(|it| self.came_out(it));
         }
         self.release();

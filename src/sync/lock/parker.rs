@@ -2,7 +2,7 @@
 //! variable, in a model and on other systems. With 32-bit pointers, a futex's time has 32 or
 //! 64 bits, depending on the C library.
 //!
-//! A sleep is short even without a wake-up; `raw.rs` says why.
+//! A sleep has a limit; `raw.rs` says why.
 
 use std::time::Duration;
 
@@ -21,14 +21,11 @@ pub(super) use CondvarParker as SystemParker;
 ))]
 pub(super) use futex::FutexParker as SystemParker;
 
-/// The length of a sleep that no wake-up ends.
-const LONGEST: Duration = Duration::from_millis(1);
-
 /// Puts waiters to sleep on a word of their lock.
 pub trait Parker: Default {
-    /// Sleeps unless `word` differs from `seen`. The sleep ends at a wake-up, after
-    /// [`LONGEST`], or spuriously.
-    fn park(&self, word: &AtomicU32, seen: u32);
+    /// Sleeps unless `word` differs from `seen`. The sleep ends at a wake-up, after `limit`, or
+    /// spuriously.
+    fn park(&self, word: &AtomicU32, seen: u32, limit: Duration);
 
     /// Wakes one sleeper. The caller has already changed `word`.
     fn wake_one(&self, word: &AtomicU32);
@@ -43,10 +40,10 @@ pub struct CondvarParker {
 }
 
 impl Parker for CondvarParker {
-    fn park(&self, word: &AtomicU32, seen: u32) {
+    fn park(&self, word: &AtomicU32, seen: u32, limit: Duration) {
         let guard = lock(&self.mutex);
         if word.load(Ordering::Relaxed) == seen {
-            drop(wait_for(&self.woken, guard, LONGEST));
+            drop(wait_for(&self.woken, guard, limit));
         }
     }
 
@@ -63,14 +60,15 @@ impl Parker for CondvarParker {
     not(any(loom, shuttle))
 ))]
 mod futex {
-    use super::{AtomicU32, LONGEST, Parker};
+    use super::{AtomicU32, Duration, Parker};
 
     #[derive(Default)]
     pub(crate) struct FutexParker;
 
     impl Parker for FutexParker {
-        fn park(&self, word: &AtomicU32, seen: u32) {
-            let limit = libc::timespec { tv_sec: 0, tv_nsec: LONGEST.as_nanos() as _ };
+        fn park(&self, word: &AtomicU32, seen: u32, limit: Duration) {
+            let (tv_sec, tv_nsec) = (limit.as_secs() as _, limit.subsec_nanos() as _);
+            let limit = libc::timespec { tv_sec, tv_nsec };
             let wait = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
             // SAFETY: the word and the limit are valid for as long as the call lasts.
             // The caller checks the lock whatever the call returns.
@@ -92,12 +90,14 @@ mod tests {
     use std::thread;
     use std::time::Instant;
 
+    const LIMIT: Duration = Duration::from_millis(1);
+
     /// Returns how long the shortest and the longest of a hundred sleeps last. A loaded machine
     /// does not prolong all of them.
     fn sleeps(parker: &impl Parker, word: &AtomicU32, seen: u32) -> [Duration; 2] {
         let sleep = |_| {
             let begun = Instant::now();
-            parker.park(word, seen);
+            parker.park(word, seen, LIMIT);
             begun.elapsed()
         };
         let lasted: Vec<_> = (0..100).map(sleep).collect();
@@ -116,12 +116,12 @@ mod tests {
                     thread::yield_now();
                 }
             });
-            let is_woken = (0..100).any(|_| sleeps(parker, &word, 1)[0] < LONGEST);
+            let is_woken = (0..100).any(|_| sleeps(parker, &word, 1)[0] < LIMIT);
             ended.store(true, Ordering::Relaxed);
             is_woken
         });
-        assert!(alone >= LONGEST && moment < 20 * LONGEST, "{moment:?} {alone:?}");
-        assert!(changed < LONGEST && is_woken, "{changed:?}, woken: {is_woken}");
+        assert!(alone >= LIMIT && moment < 20 * LIMIT, "{moment:?} {alone:?}");
+        assert!(changed < LIMIT && is_woken, "{changed:?}, woken: {is_woken}");
     }
 
     #[test]

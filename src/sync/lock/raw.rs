@@ -27,12 +27,13 @@
 //! much as the swap. The processor may therefore check for a mark before other
 //! threads see the lock free, and miss a mark that is a few nanoseconds old. Each
 //! sleep ends by itself after a moment, which bounds the cost of a missed mark
-//! (DESIGN.md, "A lock whose waiters ask, and then sleep"). In a model, the fence is real
+//! (DESIGN.md, "A lock whose waiters ask, and then sleep"). The more sleep, the longer each
+//! does: they would use up all processors. In a model, the fence is real
 //! and no sleep ends by itself, so a forgotten sleeper is a deadlock.
 
 use std::hint::spin_loop;
 use std::sync::atomic::AtomicU32 as StdAtomicU32;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::parker::Parker;
 use crate::sync::primitives::{AtomicBool, AtomicU32, IS_MODEL, Ordering, fence};
@@ -47,6 +48,9 @@ const BETWEEN_ATTEMPTS: u32 = 100;
 const ATTEMPTS: u32 = if IS_MODEL { 1 } else { 64 };
 /// Nanoseconds for which an unlock leaves the lock to a waiter that requested it.
 const STAND_OFF: u32 = 1_700;
+
+/// The length of a sleep that no wake-up ends, for each sleeper that there was when it began.
+const LONGEST: Duration = Duration::from_millis(1);
 
 /// A bit of `wanted`: a waiter has requested the lock.
 const REQUESTED: u32 = 1;
@@ -125,8 +129,8 @@ impl<P: Parker> RawLock<P> {
     }
 
     fn sleep(&self, pause: &impl Fn(u32)) {
-        self.sleepers.fetch_add(1, Ordering::Relaxed);
-        while !self.park() && !self.request(pause) {}
+        let sleepers = self.sleepers.fetch_add(1, Ordering::Relaxed) + 1;
+        while !self.park(LONGEST * sleepers) && !self.request(pause) {}
         let others = self.sleepers.fetch_sub(1, Ordering::Relaxed) - 1;
         if others > 0 {
             self.wanted.fetch_or(PARKED, Ordering::Relaxed);
@@ -134,13 +138,13 @@ impl<P: Parker> RawLock<P> {
     }
 
     /// Sleeps once, and tries the lock before and after.
-    fn park(&self) -> bool {
+    fn park(&self, limit: Duration) -> bool {
         self.active.fetch_sub(1, Ordering::Relaxed);
         let marked = self.wanted.fetch_or(PARKED, Ordering::AcqRel) | PARKED;
         fence(Ordering::SeqCst);
         let found = self.attempt();
         if !found {
-            self.parker.park(&self.wanted, marked);
+            self.parker.park(&self.wanted, marked, limit);
         }
         self.active.fetch_add(1, Ordering::Relaxed);
         found || self.attempt()

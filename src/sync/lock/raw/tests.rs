@@ -14,7 +14,7 @@ struct Untimed {
 }
 
 impl Parker for Untimed {
-    fn park(&self, word: &AtomicU32, seen: u32) {
+    fn park(&self, word: &AtomicU32, seen: u32, _limit: Duration) {
         let guard = self.mutex.lock().unwrap();
         if word.load(Ordering::Relaxed) == seen {
             self.begun.fetch_add(1, Ordering::Relaxed);
@@ -33,11 +33,14 @@ impl Parker for Untimed {
 #[derive(Default)]
 struct Counted {
     sleeps: AtomicU32,
+    /// Of the last sleep, in milliseconds.
+    limit: AtomicU32,
     wakes: AtomicU32,
 }
 
 impl Parker for Counted {
-    fn park(&self, word: &AtomicU32, seen: u32) {
+    fn park(&self, word: &AtomicU32, seen: u32, limit: Duration) {
+        self.limit.store(limit.as_millis() as u32, Ordering::Relaxed);
         assert_eq!(word.load(Ordering::Relaxed), seen, "would not sleep");
         assert!(self.sleeps.fetch_add(1, Ordering::Relaxed) < 1_000, "sleeps for ever");
     }
@@ -110,15 +113,20 @@ fn a_waiter_polls_twice_before_it_requests_the_lock() {
 
 #[test]
 fn a_waiter_that_requested_in_vain_sleeps_and_then_requests_again() {
-    let lock = RawLock::default();
-    let requested = ATTEMPTS as usize + POLLS.len();
-    let pauses = pauses_until(&lock, |lock, pause| {
-        assert_eq!(lock.sleeps(), u32::from(pause > requested));
-        pause == requested + 2
-    });
-    assert!(pauses[POLLS.len()..].iter().all(|&nanos| nanos == BETWEEN_ATTEMPTS));
-    assert_eq!(lock.active.load(Ordering::Relaxed), 0);
-    assert_eq!(lock.sleepers.load(Ordering::Relaxed), 0);
+    // However many sleep, they wake up about as often together as one would.
+    for others in [0, 9] {
+        let lock = RawLock::default();
+        lock.sleepers.store(others, Ordering::Relaxed);
+        let requested = ATTEMPTS as usize + POLLS.len();
+        let pauses = pauses_until(&lock, |lock, pause| {
+            assert_eq!(lock.sleeps(), u32::from(pause > requested));
+            pause == requested + 2
+        });
+        assert!(pauses[POLLS.len()..].iter().all(|&nanos| nanos == BETWEEN_ATTEMPTS));
+        assert_eq!(lock.active.load(Ordering::Relaxed), 0);
+        assert_eq!(lock.sleepers.load(Ordering::Relaxed), others);
+        assert_eq!(lock.parker.limit.load(Ordering::Relaxed), others + 1);
+    }
 }
 
 #[test]
