@@ -119,8 +119,8 @@ impl<T> Engine<T> {
     /// itself. Does not cancel timers that are created during the call.
     ///
     /// # Cost
-    /// Grows with the number of timers cancelled, not with the number that share
-    /// the name. Other users of the name can proceed after every few timers.
+    /// Grows with the number of timers returned, also as [`Cancel::Running`], not with the number
+    /// that share the name. Other users of the name can proceed after every few timers.
     ///
     /// ```
     /// # use std::time::Duration;

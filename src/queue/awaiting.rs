@@ -134,8 +134,8 @@ mod stream {
         /// whose methods have the same names.
         ///
         /// A stream loses nothing either, but it may stop being polled without being
-        /// dropped. So a timer that wakes a stream also wakes the next one that
-        /// waits: where many tasks take from one queue,
+        /// dropped. So a timer that wakes a stream also wakes those behind it,
+        /// up to the first that waits otherwise: where many tasks take from one queue,
         /// [`recv_async`](Queue::recv_async) wakes only one of them.
         ///
         /// Exists only with the feature `stream`.
