@@ -149,8 +149,8 @@ impl<T> Engine<T> {
     }
 
     /// Gives back memory that live timers do not need. By itself, the engine gives back
-    /// only that of a shard without timers that has had some thousands. Call this after a peak, or now and then
-    /// if peaks move from thread to thread.
+    /// only that of a shard without timers that has had some thousands. Call this after a
+    /// peak, or now and then if peaks move from thread to thread.
     ///
     /// What lies before the last timer stays. Records of repeating, named, reported and other
     /// such timers are given back when a shard has none of them left. After a shutdown,
@@ -181,8 +181,8 @@ impl<T> Engine<T> {
 
     /// Returns an iterator over the live timers, in no particular order.
     ///
-    /// The cost grows as that of [`shrink`](Engine::shrink) does.
-    /// Holds a shard's lock for a few hundred timers at a time. Returns a timer that
+    /// Costs what [`shrink`](Engine::shrink) does. Holds a shard's lock for a few hundred timers at
+    /// a time. Returns a timer that
     /// lives through the whole walk exactly once. May miss a timer that is scheduled or
     /// ends meanwhile.
     pub fn live(&self) -> impl Iterator<Item = LiveTimer> {

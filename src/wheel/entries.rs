@@ -612,7 +612,7 @@ impl<T> Entries<T> {
             next = vacant(self);
         }
         let room = self.used.saturating_add(Self::STRIDE.saturating_mul(16));
-        if room < self.room - if next.is_some() { self.room / 32 } else { 0 } {
+        if self.room.saturating_sub(room) > next.map_or(0, |_| self.room / 32) {
             let _ = self.set_room(room as usize);
         }
         next.is_none()

@@ -28,8 +28,8 @@
 //! threads see the lock free, and miss a mark that is a few nanoseconds old. Each
 //! sleep ends by itself after a moment, which bounds the cost of a missed mark
 //! (DESIGN.md, "A lock whose waiters ask, and then sleep"). The more sleep, the longer each
-//! does: they would use up all processors. In a model, the fence is real
-//! and no sleep ends by itself, so a forgotten sleeper is a deadlock.
+//! does, or hundreds would use up all processors. In a model, the fence is real and no sleep
+//! ends by itself, so a forgotten sleeper is a deadlock.
 
 use std::hint::spin_loop;
 use std::sync::atomic::AtomicU32 as StdAtomicU32;
