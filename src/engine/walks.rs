@@ -181,10 +181,9 @@ impl<T> Engine<T> {
 
     /// Returns an iterator over the live timers, in no particular order.
     ///
-    /// Costs what [`shrink`](Engine::shrink) does. Holds a shard's lock for a few hundred timers at
-    /// a time. Returns a timer that
-    /// lives through the whole walk exactly once. May miss a timer that is scheduled or
-    /// ends meanwhile.
+    /// Costs what [`shrink`](Engine::shrink) does. Holds a shard's lock for a few hundred
+    /// timers at a time. Returns a timer that lives through the whole walk exactly once. May
+    /// miss a timer that is scheduled or ends meanwhile.
     pub fn live(&self) -> impl Iterator<Item = LiveTimer> {
         let mut cells = self.core.shards.iter();
         let mut cursor = Cursor::START;
