@@ -123,9 +123,7 @@ fn drain(store: &RedbStore) -> u64 {
         let start = due.iter().map(|job| Change::Start { id: job.id, version: job.version, fence });
         let started = store.commit(&start.collect::<Vec<_>>()).unwrap();
         let finish = started.iter().filter_map(|answer| match answer {
-            Answer::Started { job, .. } => {
-                Some(Change::Finish { id: job.id, version: job.version, fence, then: Then::End })
-            }
+            Answer::Started { job, .. } => Some(Change::finish(job, fence, Then::End)),
             _ => None,
         });
         store.commit(&finish.collect::<Vec<_>>()).unwrap();

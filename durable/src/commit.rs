@@ -40,8 +40,8 @@ impl Pauses {
     }
 }
 
-/// Is called with the answers, without a lock.
-type Answered = Box<dyn FnOnce(Reply) + Send>;
+/// Is called with the answers, without a lock. Returns a change to commit instead, if there is one.
+type Answered = Box<dyn FnMut(Reply) -> Option<Change> + Send>;
 
 struct Request {
     changes: Vec<Change>,
@@ -62,8 +62,10 @@ impl Request {
         self.changes.iter().map(bytes).sum()
     }
 
-    fn answer(self, answers: Result<Vec<Answer>>) {
-        (self.answered)((answers, self.changes));
+    /// Returns a request that follows this one.
+    fn answer(mut self, answers: Result<Vec<Answer>>) -> Option<Request> {
+        let next = (self.answered)((answers, self.changes))?;
+        Some(Request { changes: vec![next], ..self })
     }
 }
 
@@ -135,7 +137,10 @@ impl Commits {
     /// Hands in changes, and returns where their answers will come.
     pub(crate) fn request(&self, changes: Vec<Change>) -> Receiver<Reply> {
         let (sender, receiver) = sync_channel(1);
-        self.start(changes, move |reply| drop(sender.send(reply)));
+        self.start(changes, move |reply| {
+            drop(sender.send(reply));
+            None
+        });
         receiver
     }
 
@@ -143,7 +148,7 @@ impl Commits {
     pub(crate) fn start(
         &self,
         changes: Vec<Change>,
-        answered: impl FnOnce(Reply) + Send + 'static,
+        answered: impl FnMut(Reply) -> Option<Change> + Send + 'static,
     ) {
         let answered: Answered = Box::new(answered);
         self.push(Request { changes, answered });
@@ -151,7 +156,7 @@ impl Commits {
 
     /// Hands in changes that nobody waits for.
     pub(crate) fn post(&self, changes: Vec<Change>) {
-        self.start(changes, |_| ());
+        self.start(changes, |_| None);
     }
 
     /// Calls `wait`, which waits for the end of runs. Nothing lingers meanwhile.
@@ -241,8 +246,8 @@ impl Commits {
         has_requests
     }
 
-    /// Commits what has been handed in first, in one commit.
-    pub(crate) fn commit_all(&self, node: &Node) {
+    /// Commits what has been handed in first, in one commit. Returns whether there is more.
+    pub(crate) fn commit_all(&self, node: &Node) -> bool {
         let mut requests = self.queue.lock().take(MOST_BYTES);
         let lengths: Vec<usize> = requests.iter().map(|one| one.changes.len()).collect();
         let taken = requests.iter_mut().flat_map(|one| one.changes.drain(..));
@@ -255,13 +260,17 @@ impl Commits {
         match answers {
             Ok(answers) => {
                 let mut answers = answers.into_iter();
-                for request in requests {
-                    let count = request.changes.len();
-                    request.answer(Ok(answers.by_ref().take(count).collect()));
-                }
+                let answer = |request: Request| {
+                    let answers = answers.by_ref().take(request.changes.len()).collect();
+                    request.answer(Ok(answers))
+                };
+                // Also after the close: it is the end of what was handed in before.
+                let next: Vec<Request> = requests.into_iter().filter_map(answer).collect();
+                self.queue.lock().requests.extend(next);
             }
             Err(error) => self.fail(requests, &error),
         }
+        !self.queue.lock().requests.is_empty()
     }
 
     /// Keeps starts and outcomes, and refuses everything else, so that no caller waits for the

@@ -98,9 +98,10 @@ impl Durable {
     /// one, the drop of the node ends the others.
     pub(crate) fn start(&mut self, runner: &Arc<Runner>, workers: usize) -> io::Result<()> {
         let inner = runner.inner();
-        let shared = Arc::clone(inner);
+        let shared = Arc::clone(runner);
         self.keepers.spawn("commit", move || {
-            shared.commits.work(&shared.node, || shared.after_commit());
+            let inner = shared.inner();
+            inner.commits.work(&inner.node, || inner.after_commit());
         })?;
         let committing = Arc::new(Committing(Arc::clone(inner)));
         self.committing = Some(Arc::clone(&committing));

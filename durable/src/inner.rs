@@ -9,7 +9,7 @@ use crate::commit::{Commits, Reply};
 use crate::job::StoredJob;
 use crate::keeper::Alarm;
 use crate::node::Node;
-use crate::store::{Answer, Change, Then};
+use crate::store::{Answer, Change};
 use crate::wall::WallTime;
 use crate::window::Aimed;
 
@@ -45,10 +45,6 @@ impl Run {
             _ => None,
         }
     }
-
-    pub(crate) fn finish(&self, then: Then) -> Change {
-        Change::Finish { id: self.job.id, version: self.job.version, fence: self.fence, then }
-    }
 }
 
 impl Inner {
@@ -59,19 +55,11 @@ impl Inner {
         reply
     }
 
-    /// Hands in the outcome of a run.
-    pub(crate) fn post(&self, finish: Change) {
-        self.commits.post(vec![finish]);
-        self.commit_here();
-    }
-
     /// Commits what was handed in, on virtual time.
     pub(crate) fn commit_here(&self) {
         if let Mode::Virtual(lock) = &self.mode {
             let _one = lock.lock();
-            if self.commits.failure().is_none() {
-                self.commits.commit_all(&self.node);
-            }
+            while self.commits.failure().is_none() && self.commits.commit_all(&self.node) {}
         }
     }
 
@@ -120,7 +108,8 @@ impl Inner {
         self.commits.start(starts, move |(answers, _)| {
             let answers = answers.unwrap_or_default().into_iter();
             let runs = answers.filter_map(|answer| Run::of(answer, fence));
-            runs.for_each(run);
+            runs.for_each(&run);
+            None
         });
         self.commit_here();
     }

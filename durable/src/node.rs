@@ -234,11 +234,6 @@ impl Node {
         (!fired.is_empty()).then_some((lease.fence, fired))
     }
 
-    /// Returns whether a running job was changed since its run began.
-    pub(crate) fn is_changed(&self, id: JobId) -> bool {
-        self.windows.lock().iter().any(|window| window.is_changed(id))
-    }
-
     /// Takes note that a handler has returned after so long: its worker may have the next job.
     pub(crate) fn note_return(&self, id: JobId, after: Duration) {
         self.pace.note_run(after);
@@ -331,7 +326,7 @@ impl Node {
     /// Tells the windows of a change that was committed.
     fn settle_one(&self, windows: &mut [Window], change: &Change, answer: &Answer, now: WallTime) {
         match (change, answer) {
-            (_, Answer::Started { .. }) => {}
+            (_, Answer::Started { .. } | Answer::Changed(_)) => {}
             (Change::Start { id, version, .. }, Answer::Full) => {
                 let (id, version) = (*id, *version);
                 let aimed = Aimed { id, version };
@@ -475,7 +470,7 @@ mod tests {
         let then = Then::End;
         node.commit(&[Change::Start { id, version, fence }]).unwrap();
         assert_eq!(node.room(0), 0);
-        let finish = Change::Finish { id, version, fence, then };
+        let finish = Change::Finish { id, version, fence, recurrence: None, then };
         node.commit(&[finish]).unwrap();
         assert_eq!(node.room(0), 64);
     }
@@ -570,8 +565,9 @@ mod tests {
         node.lose_lease(Some(lease.fence - 1));
         assert_eq!(node.lease(), Some(lease));
         assert!(node.take_load_due(), "the window was emptied");
-        let (id, then) = (JobId::new(WallTime::default(), 1), Then::End);
-        let finish = |fence| Change::Finish { id, version: 1, fence, then: then.clone() };
+        let (id, version) = (JobId::new(WallTime::default(), 1), 1);
+        let finish =
+            |fence| Change::Finish { id, version, fence, recurrence: None, then: Then::End };
         node.settle(&[finish(lease.fence - 1)], &[Answer::Fenced]);
         assert_eq!(node.lease(), Some(lease), "a run of an earlier lease has ended");
         node.settle(&[finish(lease.fence)], &[Answer::Fenced]);

@@ -175,6 +175,6 @@ fn tell<R>(call: impl FnOnce() -> R) -> Option<R> {
 
 /// Returns whether the store did not accept an outcome.
 fn is_refused(change: &Change, answer: &Answer) -> bool {
-    let is_accepted = matches!(answer, Answer::Placed(_) | Answer::Removed(_));
+    let is_accepted = matches!(answer, Answer::Placed(_) | Answer::Removed(_) | Answer::Changed(_));
     matches!(change, Change::Finish { .. }) && !is_accepted
 }

@@ -12,16 +12,16 @@ use parking_lot::Mutex;
 use tracing::Instrument;
 
 use crate::attempt::Attempt;
-use crate::commit;
 #[cfg(feature = "tokio")]
 use crate::handlers::panicked;
 use crate::handlers::{Handler, Handlers, guarded};
 use crate::inner::{Inner, Run};
+use crate::job::StoredJob;
 use crate::jobs::Jobs;
 #[cfg(feature = "tokio")]
 use crate::observe::Span;
 use crate::outcome::Outcome;
-use crate::store::Then;
+use crate::store::{Answer, Change, Then};
 
 #[cfg(feature = "tokio")]
 tokio::task_local! {
@@ -103,7 +103,7 @@ impl Runner {
     }
 
     /// Runs a handler on the calling thread. It returns its outcome unless that is committed already.
-    fn run_here(&self, run: &Run, handle: impl FnOnce() -> Option<Outcome>) -> bool {
+    fn run_here(self: &Arc<Self>, run: &Run, handle: impl FnOnce() -> Option<Outcome>) -> bool {
         let (node, begin) = (&self.inner().node, Instant::now());
         let limit = node.begin_run(run.job.id, self.handlers.time_limit(&run.job.kind));
         let outcome = handle();
@@ -125,25 +125,25 @@ impl Runner {
         }
     }
 
-    /// Hands in the outcome of a run that took so long.
-    fn finish(&self, run: &Run, outcome: Outcome, after: Duration) {
+    /// Hands in the outcome of a run that took so long, and again if the job has another schedule then.
+    fn finish(self: &Arc<Self>, run: &Run, outcome: Outcome, after: Duration) {
         let node = &self.inner().node;
-        let then = self.then(run, &outcome);
+        let then = self.then(&run.job, &outcome);
         node.observer.ended(&run.job, &outcome, &then);
         node.note_return(run.job.id, after);
-        self.inner().post(run.finish(then));
+        let finish = Change::finish(&run.job, run.fence, then);
+        let (runner, fence) = (Arc::downgrade(self), run.fence);
+        self.inner().commits.start(vec![finish], move |(answers, _)| {
+            let [Answer::Changed(job)] = &answers.ok()?[..] else { return None };
+            Some(Change::finish(job, fence, runner.upgrade()?.then(job, &outcome)))
+        });
+        self.inner().commit_here();
     }
 
     /// Decides what becomes of a job after its run.
-    pub(crate) fn then(&self, run: &Run, outcome: &Outcome) -> Then {
+    pub(crate) fn then(&self, job: &StoredJob, outcome: &Outcome) -> Then {
         let random = self.random.lock().f64();
-        let (node, job) = (&self.inner().node, &run.job);
-        // Its schedule may be another one now.
-        let is_changed = job.recurrence.is_some() && node.is_changed(job.id);
-        let read = || commit::guarded(|| node.store.get(job.id)).ok().flatten();
-        let found = is_changed.then(read).flatten();
-        let found = found.filter(|found| found.version == job.version);
-        self.handlers.then(found.as_ref().unwrap_or(job), outcome, node.now(), random)
+        self.handlers.then(job, outcome, self.inner().node.now(), random)
     }
 }
 

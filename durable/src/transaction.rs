@@ -10,9 +10,10 @@ use std::time::Duration;
 use crate::attempt::Attempt;
 use crate::handlers::InTransaction;
 use crate::inner::Run;
+use crate::job::StoredJob;
 use crate::outcome::Outcome;
 use crate::runner::Runner;
-use crate::store::Transaction;
+use crate::store::{Change, Transaction};
 
 impl Runner {
     /// Runs a job's handler in a transaction. Returns an outcome that is still to be handed in.
@@ -28,21 +29,21 @@ impl Runner {
         };
         let (mut failed, mut ended) = (None, None);
         let limit = self.handlers.time_limit(&run.job.kind);
-        let committed = transactions.transact(limit, &mut async |transaction: &mut Transaction<
-            '_,
-        >| {
-            match self.begun(run).run(handler(attempt, transaction)).await {
-                outcome @ (Outcome::Failed(_) | Outcome::Never(_)) => {
-                    failed = Some(outcome);
-                    None
-                }
-                outcome => {
-                    let then = self.then(run, &outcome);
-                    ended = Some((outcome, then.clone()));
-                    Some(run.finish(then))
-                }
+        let mut work = async |transaction: &mut Transaction<'_>, changed: Option<StoredJob>| {
+            let outcome = match ended.take() {
+                Some((outcome, _)) => outcome,
+                None => self.begun(run).run(handler(attempt, transaction)).await,
+            };
+            if let Outcome::Failed(_) | Outcome::Never(_) = outcome {
+                failed = Some(outcome);
+                return None;
             }
-        });
+            let job = changed.as_ref().unwrap_or(&run.job);
+            let then = self.then(job, &outcome);
+            ended = Some((outcome, then.clone()));
+            Some(Change::finish(job, run.fence, then))
+        };
+        let committed = transactions.transact(limit, &mut work);
         match committed {
             Ok(None) => failed,
             Ok(Some((finish, answer))) => {

@@ -58,8 +58,6 @@ pub(crate) struct Window {
     interrupted: HashSet<JobId>,
     /// The jobs that the store cannot carry out, and the times at which they are tried again.
     set_aside: HashMap<JobId, Time>,
-    /// The running jobs that were changed meanwhile.
-    changed: HashSet<JobId>,
     /// The number of jobs whose handler has returned.
     returned: usize,
     /// Until when none of its jobs is tried.
@@ -102,7 +100,6 @@ impl Window {
             jobs: HashMap::new(),
             armed: BTreeSet::new(),
             interrupted: HashSet::new(),
-            changed: HashSet::new(),
             set_aside: HashMap::new(),
             returned: 0,
             full_until: None,
@@ -145,11 +142,6 @@ impl Window {
     /// Returns whether a job is in the window, or runs.
     pub(crate) fn has(&self, id: JobId) -> bool {
         self.jobs.contains_key(&id)
-    }
-
-    /// Returns whether a job was changed since its run began.
-    pub(crate) fn is_changed(&self, id: JobId) -> bool {
-        self.changed.contains(&id)
     }
 
     /// Returns for how long no job of the window is tried.
@@ -238,9 +230,6 @@ impl Window {
     /// Takes note of a job's due time, after the commit that set it.
     pub(crate) fn place(&mut self, job: DueJob, now: WallTime) {
         self.set_aside.remove(&job.id);
-        if let Some(Held::Running(_)) = self.jobs.get(&job.id) {
-            self.changed.insert(job.id);
-        }
         if job.due < self.horizon { self.arm(job, now) } else { self.disarm_older(job) }
     }
 
@@ -280,7 +269,6 @@ impl Window {
     fn forget(&mut self, id: JobId) {
         self.jobs.remove(&id);
         self.interrupted.remove(&id);
-        self.changed.remove(&id);
     }
 
     /// Takes a job whose timer has expired, if it is armed with this version and due by the

@@ -6,8 +6,8 @@
 //! insert happens twice, and no outcome is lost; without any one of them, something goes wrong,
 //! or somebody waits for ever.
 //!
-//! The model is that of `src/commit.rs` and of the end of a node. It knows no damaged rows and
-//! no time: a pause is over at some moment, and so is the time for which starts and outcomes
+//! The model is that of `src/commit.rs` and of the end of a node. It knows no damaged rows, no
+//! outcomes that are reckoned again, and no time: a pause is over at some moment, and so is the time for which starts and outcomes
 //! linger. By that moment nobody may have waited who should not.
 
 use std::collections::HashMap;

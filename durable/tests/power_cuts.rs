@@ -205,12 +205,10 @@ impl Program {
     /// The ends of the runs that a batch has begun.
     fn finish(&mut self, answers: &[Answer]) -> Vec<Change> {
         let started = answers.iter().filter_map(|answer| match answer {
-            Answer::Started { job, .. } => Some(Change::Finish {
-                id: job.id,
-                version: job.version,
-                fence: self.fence,
-                then: Then::Die { failure: "no".to_owned(), at: job.due, next: None },
-            }),
+            Answer::Started { job, .. } => {
+                let then = Then::Die { failure: "no".to_owned(), at: job.due, next: None };
+                Some(Change::finish(job, self.fence, then))
+            }
             _ => None,
         });
         started.collect()

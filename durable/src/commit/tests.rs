@@ -41,7 +41,8 @@ fn insert() -> Vec<Change> {
 }
 
 fn finish(number: u64) -> Change {
-    Change::Finish { id: JobId::new(at(0), number), version: 1, fence: 0, then: Then::End }
+    let id = JobId::new(at(0), number);
+    Change::Finish { id, version: 1, fence: 0, recurrence: None, then: Then::End }
 }
 
 /// Returns the payload that came back, and the error.
@@ -54,7 +55,7 @@ fn of_bytes(bytes: usize) -> Request {
     let job = Job::new("job", vec![0; bytes]);
     Request {
         changes: vec![Change::Insert(NewJob::new(job, at(0)).unwrap())],
-        answered: Box::new(|_| ()),
+        answered: Box::new(|_| None),
     }
 }
 

@@ -175,9 +175,10 @@ pub trait Store: Send + Sync + 'static {
 #[cfg(feature = "postgres")]
 #[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
 pub trait Transactions {
-    /// Has `work` done within a transaction, and carries out the change that it returns in it, too.
-    /// Commits and returns the change and its answer if that is accepted. Otherwise rolls back, and
-    /// returns `None` if there was no change. The server ends a statement after `limit`.
+    /// Has `work` done within a transaction, and carries out the change that it returns in it, too: a
+    /// new one while the answer is `Changed`. Commits and returns the change and its answer if that is
+    /// accepted. Otherwise rolls back, and returns `None` if there was no change. The server ends a
+    /// statement after `limit`.
     ///
     /// # Errors
     /// Returns the reason why the change was not accepted, or why it is unknown whether the
@@ -189,20 +190,23 @@ pub trait Transactions {
 #[cfg(feature = "postgres")]
 #[cfg_attr(docsrs, doc(cfg(feature = "postgres")))]
 pub trait Work {
-    /// Does it. Returns the change that is to be carried out with it, if it is to be committed.
+    /// Does it. Returns the change that is to be carried out with it, if it is to be committed. Is
+    /// called again with a job that has changed, for another change.
     fn work<'a>(
         &'a mut self,
         transaction: &'a mut Transaction<'_>,
+        changed: Option<StoredJob>,
     ) -> Pin<Box<dyn Future<Output = Option<Change>> + 'a>>;
 }
 
 #[cfg(feature = "postgres")]
-impl<F: AsyncFnMut(&mut Transaction<'_>) -> Option<Change>> Work for F {
+impl<F: AsyncFnMut(&mut Transaction<'_>, Option<StoredJob>) -> Option<Change>> Work for F {
     fn work<'a>(
         &'a mut self,
         transaction: &'a mut Transaction<'_>,
+        changed: Option<StoredJob>,
     ) -> Pin<Box<dyn Future<Output = Option<Change>> + 'a>> {
-        Box::pin(self(transaction))
+        Box::pin(self(transaction, changed))
     }
 }
 
@@ -377,9 +381,9 @@ pub enum Change {
         /// The fence of the lease.
         fence: u64,
     },
-    /// Notes how a run ended. Answers `Placed`, `Removed`, `Stale`, `Gone` or `Fenced`. `Stale`
-    /// means that the job was moved while it ran: the move stands, the outcome is dropped, and
-    /// the attempts are forgotten.
+    /// Notes how a run ended. Answers `Placed`, `Removed`, `Changed`, `Stale`, `Gone` or `Fenced`.
+    /// `Stale` means that the job was moved while it ran: the move stands, the outcome is dropped,
+    /// and the attempts are forgotten.
     Finish {
         /// The job.
         id: JobId,
@@ -387,6 +391,8 @@ pub enum Change {
         version: u64,
         /// The fence of the lease under which it was started.
         fence: u64,
+        /// The recurrence by which the next due time was reckoned.
+        recurrence: Option<Recurrence>,
         /// What becomes of it.
         then: Then,
     },
@@ -410,6 +416,13 @@ pub enum Change {
 }
 
 impl Change {
+    /// Returns the end of the run of a job under the lease with this fence.
+    #[must_use]
+    pub fn finish(job: &StoredJob, fence: u64, then: Then) -> Change {
+        let (id, version, recurrence) = (job.id, job.version, job.recurrence.clone());
+        Change::Finish { id, version, fence, recurrence, then }
+    }
+
     /// Returns the fence that the change needs, if it needs one.
     #[must_use]
     pub fn fence(&self) -> Option<u64> {
@@ -520,6 +533,9 @@ pub enum Answer {
     },
     /// The job waits, until one of its kind has ended.
     Full,
+    /// The job has another recurrence since it was started. It was left as it is: reckon again, and
+    /// hand that in. Its bytes may be missing.
+    Changed(Box<StoredJob>),
     /// The job has another version, which waits for its due time.
     Stale(DueJob),
     /// There is no such job.

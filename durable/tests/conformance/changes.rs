@@ -10,6 +10,7 @@ on_each_store!(
     an_update_keeps_what_is_due,
     durable_02_an_update_keeps_an_occurrence_that_has_failed,
     durable_11_an_update_leaves_a_run_its_occurrence,
+    durable_11_a_run_is_reckoned_by_the_schedule_of_its_end,
     an_update_of_a_job_that_runs_is_not_lost,
     a_key_is_free_after_the_end,
     kinds_do_not_share_keys,
@@ -113,11 +114,32 @@ fn durable_11_an_update_leaves_a_run_its_occurrence<S: Store>(bench: &Bench<S>) 
     let updated = bench.insert(update(2));
     assert_eq!((updated.due, updated.version), (first.due, first.version));
     let lease = bench.store.acquire("first", &kinds(), HOUR).unwrap().unwrap();
-    let again = bench.start_under(lease, updated);
-    assert!(matches!(again, Answer::Started { job, .. } if job.attempts == 2));
-    let (id, version, then) = (first.id, first.version, Then::Again { due: at(9), failure: None });
-    let finish = Change::Finish { id, version, fence: lease.fence, then };
-    assert_eq!(placed(bench.change(finish)).due, at(9));
+    let Answer::Started { job: again, .. } = bench.start_under(lease, updated) else { panic!() };
+    assert_eq!(again.attempts, 2);
+    let then = Then::Again { due: at(9), failure: None };
+    assert_eq!(placed(bench.change(Change::finish(&again, lease.fence, then))).due, at(9));
+}
+
+/// Its outcome knows the old schedule: a success, a retry, or a dead letter.
+fn durable_11_a_run_is_reckoned_by_the_schedule_of_its_end<S: Store>(bench: &Bench<S>) {
+    let update = |hours| mail(5).every(HOUR * hours).key("k", IfTaken::Update);
+    let failure = "worn out".to_owned();
+    let again = || Then::Again { due: at(9), failure: None };
+    let die = |next| Then::Die { failure: failure.clone(), at: at(8), next };
+    for (then, dead) in [(again(), 0), (die(Some(at(9))), 1), (die(None), 2), (Then::End, 2)] {
+        let first = bench.started(bench.insert(update(1)));
+        bench.insert(update(2));
+        let found = bench.store.get(first.id).unwrap();
+        let Answer::Changed(changed) = bench.finish(&first, then.clone()) else { panic!() };
+        assert_eq!(bench.store.get(first.id).unwrap(), found, "nothing has happened");
+        let recurrence = found.unwrap().recurrence;
+        assert_eq!((&changed.recurrence, changed.attempts), (&recurrence, 1));
+        let is_there = |answer| matches!(answer, Answer::Placed(_) | Answer::Removed(_));
+        let second = StoredJob { recurrence, ..first };
+        assert!(is_there(bench.finish(&second, then)));
+        assert_eq!(bench.counts().1, dead);
+        bench.change(Change::Cancel(second.id.into()));
+    }
 }
 
 /// The outcome of the run is not that of the new payload. That of a recurring job waits for the next

@@ -83,8 +83,7 @@ impl<S: Store> Bench<S> {
     }
 
     pub(crate) fn finish(&self, job: &StoredJob, then: Then) -> Answer {
-        let (id, version, fence) = (job.id, job.version, self.lease.fence);
-        self.change(Change::Finish { id, version, fence, then })
+        self.change(Change::finish(job, self.lease.fence, then))
     }
 
     pub(crate) fn due(&self) -> Vec<u64> {

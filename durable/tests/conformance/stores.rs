@@ -134,7 +134,7 @@ fn durable_05_a_job_of_a_process_that_has_ended_is_not_running() {
     let job = bench.started(due);
     drop(bench);
     let store = RedbStore::open(&path).unwrap();
-    let finish = Change::Finish { id: job.id, version: job.version, fence: 1, then: Then::End };
+    let finish = Change::finish(&job, 1, Then::End);
     assert_eq!(store.commit(&[finish]).unwrap(), [Answer::Fenced]);
     let cancelled = store.commit(&[Change::Cancel(job.id.into())]).unwrap();
     assert_eq!(cancelled, [Answer::Removed(Box::new(job))]);

@@ -20,14 +20,15 @@ fn start(store: &PostgresStore, lease: Lease, job: DueJob) -> Answer {
 fn finish(store: &PostgresStore, lease: Lease, job: DueJob) -> Answer {
     let (DueJob { id, version, .. }, fence) = (job, lease.fence);
     let then = Then::End;
-    let finish = Change::Finish { id, version, fence, then };
+    let finish = Change::Finish { id, version, fence, recurrence: None, then };
     store.commit(&[finish]).unwrap().remove(0)
 }
 
 /// The outcome of a run that is to be repeated at once.
 fn run_again(store: &PostgresStore, lease: Lease, job: DueJob) -> Answer {
     let (DueJob { id, version, due, .. }, fence) = (job, lease.fence);
-    let finish = Change::Finish { id, version, fence, then: Then::Again { due, failure: None } };
+    let then = Then::Again { due, failure: None };
+    let finish = Change::Finish { id, version, fence, recurrence: None, then };
     store.commit(&[finish]).unwrap().remove(0)
 }
 
@@ -208,7 +209,7 @@ fn a_failed_occurrence_lies_in_the_shard_of_its_number() {
         next: Some(WallTime::from_unix_micros(7)),
     };
     let (DueJob { id, version, .. }, due) = (job, WallTime::from_unix_micros(8));
-    let finish = Change::Finish { id, version, fence, then };
+    let finish = Change::Finish { id, version, fence, recurrence: None, then };
     store.commit(&[finish]).unwrap();
     let id = store.list(Page::new(List::Dead, None, 9)).unwrap()[0].id;
     let revived = store.commit(&[Change::Revive { id, due }]).unwrap();
@@ -222,6 +223,35 @@ fn a_failed_occurrence_lies_in_the_shard_of_its_number() {
     let wrong: i64 = schema.client().query_one(&wrong, &[]).unwrap().get(0);
     assert_eq!(wrong, 0);
     assert_eq!(attempts(start(&store, lease, revived)), 1);
+}
+
+/// It waits for their row, and goes by what they have left in it.
+#[test]
+fn durable_11_an_update_knows_of_a_start_and_of_an_outcome_beside_it() {
+    let Some(schema) = Schema::new() else { return };
+    let (store, name) = (schema.open(), &schema.name);
+    let (now, mut client) = (SystemClock.now(), schema.client());
+    let update = |hours| {
+        let job = note("job").every(HOUR * hours).at(now + HOUR * hours);
+        Change::Insert(NewJob::new(job, now).unwrap())
+    };
+    let start = "attempts = 1, fence = 9";
+    let finish = "attempts = 0, fence = 0, version = version + 1, due = due + 900000000000";
+    store.commit(&[update(1)]).unwrap();
+    for (hours, beside, attempts, due) in [(2, start, 1, HOUR), (3, finish, 0, HOUR * 3)] {
+        let mut transaction = client.transaction().unwrap();
+        transaction.batch_execute(&format!("UPDATE {name}.jobs SET {beside}")).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| store.commit(&[update(hours)]).unwrap());
+            let waits = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%' || $1 || '.apply%'";
+            let mut looks = schema.client();
+            until("a wait", || !looks.query(waits, &[name]).unwrap().is_empty());
+            transaction.commit().unwrap();
+        });
+        let job = store.find("note", "note").unwrap().unwrap();
+        let every = Recurrence::Every { period: HOUR * hours, first: now + HOUR * hours };
+        assert_eq!((job.due, job.attempts, job.recurrence), (now + due, attempts, Some(every)));
+    }
 }
 
 /// Somebody keeps the row of a job for longer than the store waits. The commit that was given up

@@ -23,7 +23,7 @@ use tickwheel_durable::store::{
     Answer, Change, DueJob, Kind, Lease, List, NewJob, Page, Store, StoreError, Then,
 };
 use tickwheel_durable::{
-    Builder, Durable, Job, PostgresStore, Retry, SystemClock, WallClock, WallTime,
+    Builder, Durable, Job, PostgresStore, Recurrence, Retry, SystemClock, WallClock, WallTime,
 };
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);

@@ -97,6 +97,7 @@ fn a_backlog_costs_what_is_done_of_it() {
             id: job.id,
             version: job.version,
             fence,
+            recurrence: None,
             then: Then::End,
         };
         let started = store.commit(&due.jobs.iter().map(start).collect::<Vec<_>>()).unwrap();

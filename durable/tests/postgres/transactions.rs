@@ -107,6 +107,22 @@ fn a_connection_that_ends_leaves_no_effects() {
     assert_eq!(attempts, [2]);
 }
 
+/// In the transaction of its completion.
+#[test]
+fn durable_11_a_handler_in_a_transaction_changes_its_own_schedule() {
+    let Some(schema) = Schema::new() else { return };
+    let builder = Durable::builder().handler_in_transaction("effect", async |_, transaction| {
+        let job = Job::new("effect", "new").every(HOUR * 9);
+        transaction.schedule(job).await.map(drop)
+    });
+    let node = builder.open(schema.open()).unwrap();
+    let id = node.schedule(Job::new("effect", "old").every(HOUR)).unwrap();
+    until("the end of the run", || node.status().counts.done == 1);
+    let job = node.get(id).unwrap().unwrap();
+    assert_eq!((job.attempts, &job.payload[..], job.failure), (0, &b"new"[..], None));
+    assert!(job.due > SystemClock.now() + HOUR * 8, "{}", job.due);
+}
+
 /// The run of a job that is moved meanwhile leaves nothing, and the next one does.
 #[test]
 fn an_outcome_of_an_older_version_leaves_no_effects() {
@@ -309,7 +325,7 @@ fn durable_11_a_recurring_job_of_another_language_is_there_once() {
     enqueue("second", "now()", "cron 0 0 1 1 * UTC").unwrap();
     let live = node.list(List::Live, None, 9).unwrap();
     assert_eq!(live.iter().map(|job| &job.payload[..]).collect::<Vec<_>>(), [b"second"]);
-    for odd in ["0 0 1 1 * UTC", "every day", "every 5"] {
+    for odd in ["0 0 1 1 * UTC", "every day", "every 5", "every 05 from 0"] {
         assert!(enqueue("odd", "now()", odd).is_err(), "{odd}");
     }
 }

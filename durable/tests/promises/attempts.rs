@@ -234,6 +234,30 @@ fn durable_11_an_occurrence_that_has_begun_runs_once_if_its_schedule_is_changed(
     }
 }
 
+/// Another node, or a client in SQL, changes it while the outcome is on its way to the store.
+#[test]
+fn durable_11_a_schedule_that_is_changed_beside_an_outcome_holds_from_then_on() {
+    let world = World::new();
+    let every = |period| note("job", 10).every(period);
+    let (store, inner) = (Failing::new(world.store.clone()), world.store.clone());
+    let mut periods = vec![SECOND * 7, SECOND * 5];
+    store.on_commit(move |changes| {
+        if let [Change::Finish { .. }] = changes
+            && let Some(period) = periods.pop()
+        {
+            let new = NewJob::new(every(period), at(10)).unwrap();
+            inner.commit(&[Change::Insert(new)]).unwrap();
+        }
+        Ok(())
+    });
+    let (jobs, node) = world.notes(|_| ()).open_virtual(store, world.clock.clone()).unwrap();
+    jobs.schedule(every(HOUR)).unwrap();
+    node.run_until(at(30));
+    assert_eq!(world.log.take(), [10_000, 17_000, 24_000].map(|millis| said("job", millis)));
+    let counts = jobs.status().counts;
+    assert_eq!((counts.attempts, counts.done, counts.refused), (3, 3, 0));
+}
+
 #[test]
 fn durable_11_a_failed_occurrence_does_not_end_the_recurrence() {
     let world = World::new();

@@ -14,7 +14,7 @@ mod threads;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tickwheel_durable::store::{Answer, Change, Kind, List, Page, Store, StoreError};
+use tickwheel_durable::store::{Answer, Change, Kind, List, NewJob, Page, Store, StoreError};
 use tickwheel_durable::{
     Attempt, Builder, Cancelled, Durable, IfTaken, Job, JobId, ManualClock, Outcome, RedbStore,
     Refusal, Retry, State, VirtualNode, WallClock, WallTime,

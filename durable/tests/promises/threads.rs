@@ -343,6 +343,38 @@ fn a_backlog_and_the_end_of_a_node_do_not_linger() {
     assert_eq!(store.count(List::Live).unwrap(), 0);
 }
 
+/// A new version of a service is there, with another schedule, before the old one has ended.
+#[test]
+fn durable_11_the_last_outcome_of_a_node_knows_a_schedule_that_has_changed() {
+    let (inner, every) = (RedbStore::in_memory(), |period| Job::new("note", "").every(period));
+    let (store, new) = (Failing::new(inner.clone()), inner.clone());
+    store.on_commit(move |changes| {
+        if let [Change::Finish { recurrence: Some(old), .. }] = changes
+            && old.to_string().starts_with("every 3600000000 ")
+        {
+            // The workers end meanwhile.
+            std::thread::sleep(SECOND / 10);
+            let job = NewJob::new(every(HOUR * 9), SystemClock.now()).unwrap();
+            new.commit(&[Change::Insert(job)]).unwrap();
+        }
+        Ok(())
+    });
+    let (sender, begun) = channel();
+    let handler = move |attempt: &Attempt| {
+        sender.send(()).unwrap();
+        while !attempt.is_cancelled() {
+            std::thread::yield_now();
+        }
+    };
+    let jobs = Durable::builder().handler("note", handler).open(store).unwrap();
+    let id = jobs.schedule(every(HOUR)).unwrap();
+    begun.recv().unwrap();
+    drop(jobs);
+    let job = inner.get(id).unwrap().unwrap();
+    assert_eq!((job.state, job.attempts), (State::Waiting, 0));
+    assert!(job.due > SystemClock.now() + HOUR * 8, "{}", job.due);
+}
+
 /// The outcome of the handler is committed after the node is gone.
 #[test]
 fn durable_02_a_handler_may_drop_its_own_node() {

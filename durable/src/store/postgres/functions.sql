@@ -71,7 +71,10 @@ DECLARE
 BEGIN
     LOOP
         IF c.key IS NOT NULL THEN
-            -- What is kept is not locked: the caller's transaction may last.
+            -- What is kept is not locked: the caller's transaction may last. What is not kept is read after a start
+            -- or an outcome that has its row now.
+            PERFORM 1 FROM {schema}.jobs j WHERE c.if_taken IN ('replace', 'update')
+                AND j.kind = c.kind AND j.key = c.key AND NOT j.dead FOR UPDATE;
             SELECT * INTO job FROM {schema}.jobs j WHERE j.kind = c.kind AND j.key = c.key AND NOT j.dead;
             IF FOUND AND c.if_taken IN ('refuse', 'keep') THEN
                 answer := CASE c.if_taken WHEN 'keep' THEN 'kept' ELSE 'taken' END;
@@ -140,7 +143,8 @@ BEGIN
 END
 $function$;
 
--- Notes how a run ended: end, again or die.
+-- Notes how a run ended: end, again or die. Changes nothing if the job has another recurrence than the one by
+-- which that was reckoned.
 CREATE FUNCTION {schema}.finish_job(c {schema}.change, OUT answer text, OUT job {schema}.jobs)
 LANGUAGE plpgsql AS $function$
 DECLARE
@@ -150,18 +154,19 @@ BEGIN
     IF c.op = 'end' THEN
         answer := 'removed';
         DELETE FROM {schema}.jobs j WHERE j.number = c.number AND j.born = c.born
-            AND j.version = c.version AND NOT j.dead RETURNING * INTO job;
+            AND j.version = c.version AND NOT j.dead
+            AND j.recurrence IS NOT DISTINCT FROM c.recurrence RETURNING * INTO job;
     ELSIF c.op = 'again' THEN
         UPDATE {schema}.jobs j SET due = c.due, version = j.version + 1, fence = 0,
             attempts = CASE WHEN c.failure IS NULL THEN 0 ELSE j.attempts END, failure = c.failure
             WHERE j.number = c.number AND j.born = c.born AND j.version = c.version AND NOT j.dead
-            RETURNING * INTO job;
+            AND j.recurrence IS NOT DISTINCT FROM c.recurrence RETURNING * INTO job;
     ELSIF c.due IS NULL THEN
         answer := 'removed';
         UPDATE {schema}.jobs j SET due = c.died, version = j.version + 1, fence = 0, dead = true,
             failure = c.failure
             WHERE j.number = c.number AND j.born = c.born AND j.version = c.version AND NOT j.dead
-            RETURNING * INTO job;
+            AND j.recurrence IS NOT DISTINCT FROM c.recurrence RETURNING * INTO job;
     ELSE
         -- The failed occurrence gets a number of its own, and the job goes on.
         fresh := nextval('{schema}.numbers');
@@ -169,11 +174,17 @@ BEGIN
             SELECT fresh, j.due, {schema}.shard_of(j.kind, fresh), c.died, j.version + 1, j.attempts, true,
                 j.kind, c.failure, j.payload
             FROM {schema}.jobs j WHERE j.number = c.number AND j.born = c.born
-                AND j.version = c.version AND NOT j.dead FOR UPDATE;
+                AND j.version = c.version AND NOT j.dead
+                AND j.recurrence IS NOT DISTINCT FROM c.recurrence FOR UPDATE;
         UPDATE {schema}.jobs j SET due = c.due, version = j.version + 1, fence = 0, attempts = 0,
             failure = NULL
             WHERE j.number = c.number AND j.born = c.born AND j.version = c.version AND NOT j.dead
-            RETURNING * INTO job;
+            AND j.recurrence IS NOT DISTINCT FROM c.recurrence RETURNING * INTO job;
+    END IF;
+    IF job.number IS NULL THEN
+        answer := 'changed';
+        SELECT * INTO job FROM {schema}.jobs j WHERE j.number = c.number AND j.born = c.born
+            AND j.version = c.version AND NOT j.dead;
     END IF;
     IF job.number IS NULL THEN
         -- An outcome of an older version: the move stands, and the job runs no more. A repeated
@@ -504,7 +515,7 @@ DECLARE
 BEGIN
     IF if_taken IS NULL OR if_taken NOT IN ('refuse', 'keep', 'replace', 'update') OR octet_length(kind) > 256
         OR octet_length(key) > 1024 OR octet_length(payload) > 16777216
-        OR recurrence !~ '^(cron .+|every [0-9]{1,18} from [0-9]{1,18})$'
+        OR recurrence !~ '^(cron .+|every [1-9][0-9]{0,17} from (0|[1-9][0-9]{0,17}))$'
     THEN
         RAISE invalid_parameter_value USING MESSAGE = 'if_taken is refuse, keep, replace or update; a kind has at most '
             '256 bytes, a key 1,024, a payload 16 MiB; a recurrence is ''cron EXPRESSION'' or ''every PERIOD from FIRST''';

@@ -86,8 +86,8 @@ fn line(change: &Change) -> Value {
         Change::Cancel(target) => of(target, json!({"op": "cancel"})),
         Change::Move { target, due } => of(target, json!({"op": "move", "due": micros(*due)})),
         Change::Start { id, version, fence } => run("start", *id, *version, *fence, json!({})),
-        Change::Finish { id, version, fence, then } => {
-            let (op, line) = match then {
+        Change::Finish { id, version, fence, recurrence, then } => {
+            let (op, mut line) = match then {
                 Then::End => ("end", json!({})),
                 Then::Again { due, failure } => {
                     ("again", json!({"due": micros(*due), "failure": failure}))
@@ -97,6 +97,7 @@ fn line(change: &Change) -> Value {
                     ("die", json!({"due": due, "died": died, "failure": failure}))
                 }
             };
+            line["recurrence"] = json!(recurrence.as_ref().map(ToString::to_string));
             run(op, *id, *version, *fence, line)
         }
         Change::Revive { id, due } => with_id(*id, json!({"op": "revive", "due": micros(*due)})),
@@ -155,6 +156,7 @@ fn try_answer(row: &Row, member: &Member) -> Result<Answer> {
             token: row.get::<_, i64>("token") as u64,
         },
         "full" => Answer::Full,
+        "changed" => Answer::Changed(Box::new(stored(row)?)),
         "stale" => Answer::Stale(placed()),
         "gone" => Answer::Gone,
         "fenced" => Answer::Fenced,

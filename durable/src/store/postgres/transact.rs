@@ -1,5 +1,6 @@
 //! Changes that are carried out in the transaction of a handler.
 
+use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,33 +51,25 @@ impl Database {
         };
         let mut transaction =
             Transaction { inner: self.within(begin).await?, schema: &self.schema };
-        let change = work.work(&mut transaction).await;
-        let inner = transaction.inner;
-        let Some(change) = change else {
-            return self.within(inner.rollback()).await.map(|()| None);
-        };
-        let (changes, text) = ([change], COMPLETE.replace("{schema}", &self.schema));
-        let with = arguments(self.member.lock().fence, &changes);
-        let is_accepted = |answer: &_| matches!(answer, Answer::Placed(_) | Answer::Removed(_));
-        let complete = async {
-            let row = inner.query_typed_one(&text, &typed(&with)).await?;
+        let (mut changed, text) = (None, COMPLETE.replace("{schema}", &self.schema));
+        while let Some(change) = work.work(&mut transaction, changed.take()).await {
+            let with = arguments(self.member.lock().fence, slice::from_ref(&change));
+            let complete = async { transaction.query_typed_one(&text, &typed(&with)).await };
+            let row = self.within(complete).await?;
             let answer = rows::answer(&row, &self.member.lock());
-            if is_accepted(&answer) {
-                inner.commit().await?
-            } else {
-                inner.rollback().await?
+            match answer {
+                Answer::Changed(job) => changed = Some(*job),
+                Answer::Placed(_) | Answer::Removed(_) => {
+                    self.within(transaction.inner.commit()).await?;
+                    return Ok(Some((change, answer)));
+                }
+                _ => {
+                    let why = "the lease was lost, or the job was moved or cancelled";
+                    return Err(StoreError::Refused(why.to_owned()));
+                }
             }
-            Ok(answer)
-        };
-        let answer = self.within(complete).await?;
-        let [change] = changes;
-        if is_accepted(&answer) {
-            Ok(Some((change, answer)))
-        } else {
-            Err(StoreError::Refused(
-                "the lease was lost, or the job was moved or cancelled".to_owned(),
-            ))
         }
+        self.within(transaction.inner.rollback()).await.map(|()| None)
     }
 
     /// Waits for an answer of the database for a limited time.

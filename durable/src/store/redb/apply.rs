@@ -57,6 +57,11 @@ impl Writing<'_> {
                 self.place(StoredJob { due: *due, version, ..job })
             }
             Change::Start { version, .. } => self.start(job, *version),
+            Change::Finish { version, recurrence, .. }
+                if job.version == *version && job.recurrence != *recurrence =>
+            {
+                Ok(Answer::Changed(Box::new(job)))
+            }
             Change::Finish { version, then, .. } => self.finish(job, *version, then),
             Change::Revive { due, .. } => self.revive(job, *due),
             Change::Bury(_) => self.end(job),
