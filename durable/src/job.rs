@@ -54,9 +54,9 @@ pub enum IfTaken {
     /// id. If it is running, it runs again when it is due.
     Replace,
     /// Gives the stored job the payload and the recurrence of the new one. If the recurrence is the
-    /// same, it stays due when it was. If not, it is due when the new one says; but an occurrence
-    /// that is overdue stays so, and runs, and one that has begun ends with its own run and attempts.
-    /// A job that does not recur and is running runs again, with the new payload.
+    /// same, it stays due when it was. If not, it is due when the new one says; but if that recurs, an
+    /// occurrence that is overdue stays so, and runs, and one that has begun ends with its own run and
+    /// attempts. A job that does not recur and is running runs again, with the new payload.
     Update,
 }
 

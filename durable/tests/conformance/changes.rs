@@ -12,6 +12,7 @@ on_each_store!(
     durable_11_an_update_leaves_a_run_its_occurrence,
     durable_11_a_run_is_reckoned_by_the_schedule_of_its_end,
     an_update_of_a_job_that_runs_is_not_lost,
+    durable_02_an_update_to_a_single_job_is_due_when_that_says,
     a_key_is_free_after_the_end,
     kinds_do_not_share_keys,
     a_batch_sees_its_own_changes,
@@ -156,6 +157,28 @@ fn an_update_of_a_job_that_runs_is_not_lost<S: Store>(bench: &Bench<S>) {
     let third = bench.started(bench.insert(update("third").every(HOUR)));
     let updated = bench.insert(update("fourth").every(HOUR));
     assert_eq!(updated.version, third.version);
+}
+
+/// A run of the recurring one that goes on is none of the single one.
+fn durable_02_an_update_to_a_single_job_is_due_when_that_says<S: Store>(bench: &Bench<S>) {
+    let now = SystemClock.now();
+    let due = now + HOUR;
+    for is_running in [false, true] {
+        let first = bench.insert(mail(5).every(HOUR).key("k", IfTaken::Update));
+        let run = is_running.then(|| bench.started(first));
+        let single = Job::new("mail", "single").at(due).key("k", IfTaken::Update);
+        let new = NewJob::new(single, now).unwrap();
+        let updated = placed(bench.change(Change::Insert(new)));
+        assert_eq!((updated.id, updated.due), (first.id, due));
+        if let Some(run) = run {
+            let then = Then::Again { due: at(9), failure: None };
+            let Answer::Stale(stale) = bench.finish(&run, then) else { panic!() };
+            assert_eq!(stale.due, due);
+        }
+        let single = bench.started(updated);
+        assert_eq!((single.attempts, &single.payload[..]), (1, &b"single"[..]));
+        assert!(matches!(bench.finish(&single, Then::End), Answer::Removed(_)));
+    }
 }
 
 fn a_key_is_free_after_the_end<S: Store>(bench: &Bench<S>) {

@@ -92,8 +92,8 @@ BEGIN
                     WHERE j.number = job.number AND NOT j.dead RETURNING * INTO job;
             ELSIF FOUND THEN
                 UPDATE {schema}.jobs j SET version = j.version + 1, attempts = 0,
-                    -- What is overdue stays so in an update.
-                    due = CASE WHEN c.if_taken = 'update' AND j.due <= {schema}.now_micros() THEN j.due ELSE c.due END,
+                    -- What is overdue stays so in an update, if the new job recurs.
+                    due = CASE WHEN c.if_taken = 'update' AND c.recurrence IS NOT NULL AND j.due <= {schema}.now_micros() THEN j.due ELSE c.due END,
                     recurrence = c.recurrence, failure = NULL, payload = bytes
                     WHERE j.number = job.number AND NOT j.dead RETURNING * INTO job;
             END IF;

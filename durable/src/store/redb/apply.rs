@@ -228,7 +228,7 @@ fn updated(old: StoredJob, job: StoredJob, now: WallTime) -> StoredJob {
     } else if old.attempts > 0 && job.recurrence.is_some() {
         // An occurrence that has begun ends with its own run and attempts.
         StoredJob { payload: job.payload, recurrence: job.recurrence, version, ..old }
-    } else if old.due <= now {
+    } else if old.due <= now && job.recurrence.is_some() {
         StoredJob { due: old.due, ..job }
     } else {
         job
