@@ -144,11 +144,13 @@ impl Handlers {
     }
 }
 
-/// Returns the next occurrence of a job, if it recurs.
+/// Returns the next occurrence of a job, if it recurs: not that of the run, if the clock was set back
+/// before it.
 fn next_after(job: &StoredJob, now: WallTime) -> Result<Option<WallTime>, InvalidCron> {
-    match &job.recurrence {
-        Some(recurrence) => recurrence.try_next_after(now),
-        None => Ok(None),
+    let Some(recurrence) = &job.recurrence else { return Ok(None) };
+    match recurrence.try_next_after(now) {
+        Ok(Some(same)) if same == job.due => recurrence.try_next_after(same),
+        next => next,
     }
 }
 

@@ -19,6 +19,22 @@ fn durable_04_nothing_is_early_after_a_step_back() {
     assert_eq!(world.log.take(), [said("job", 7_230_000)]);
 }
 
+/// By a daemon that corrects it, say.
+#[test]
+fn durable_11_an_occurrence_runs_once_if_the_clock_steps_back_meanwhile() {
+    let world = World::new();
+    let (clock, steps) = (world.clock.clone(), Mutex::new(vec![SECOND / 10]));
+    let builder = world.notes(move |_| {
+        let back = steps.lock().unwrap().pop().unwrap_or_default();
+        let since = clock.now().since(at(0));
+        clock.set(at(0) + (since - back));
+    });
+    let (jobs, node) = world.open(builder);
+    jobs.schedule(Job::new("note", "job").cron("* * * * * UTC").unwrap()).unwrap();
+    node.run_until(at(130));
+    assert_eq!(world.log.take(), [said("job", 60_000), said("job", 120_000)]);
+}
+
 /// The step comes after the timer has been set and before anybody notices.
 #[test]
 fn durable_04_a_timer_that_expires_early_is_aimed_again() {
