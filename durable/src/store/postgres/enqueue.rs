@@ -30,7 +30,9 @@ impl PostgresOptions {
     /// [created](PostgresOptions::connect) them. A program that only enqueues needs no node.
     ///
     /// The SQL function `enqueue` does the same for any other client and language. A transaction
-    /// that replaces a job keeps others from changing or starting it until it ends.
+    /// that replaces a job keeps others from changing or starting it until it ends. One that is
+    /// repeatable read or serializable may [keep](crate::IfTaken::Keep) a job that has ended since
+    /// it began, and then stores none: use read committed.
     ///
     /// ```no_run
     /// use tickwheel_durable::{Job, PostgresOptions};

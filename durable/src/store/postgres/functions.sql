@@ -504,6 +504,7 @@ $function$;
 -- of the kind has the key, `if_taken` says what happens: refuse, keep, replace or update. A recurring job,
 -- whose `recurrence` is as in the table, is first due at `due`; without a key, it has its kind as one, and
 -- updates. Returns the two numbers of the id, and whether it is that of another job, which has refused this one.
+-- A transaction that is not READ COMMITTED may keep a job that has ended since it began.
 CREATE FUNCTION {schema}.enqueue(kind text, payload bytea, due timestamptz DEFAULT clock_timestamp(),
     key text DEFAULT NULL, if_taken text DEFAULT 'refuse', recurrence text DEFAULT NULL)
 RETURNS TABLE (number bigint, born bigint, is_taken boolean) LANGUAGE plpgsql AS $function$
