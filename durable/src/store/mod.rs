@@ -127,8 +127,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Returns the first jobs of some kinds of the lease that are due before `before`, at most `most`
     /// and about as many if there are more, in the order of due times. Begins with the earliest job
-    /// of all, started ones included, and leaves out paused kinds. A job whose row cannot be read
-    /// counts as one of the first kind of the lease: starting it fails.
+    /// of all, started ones included, and leaves out paused kinds, but perhaps not what the lease has
+    /// started of them. A job whose row cannot be read counts as one of the first kind of the lease:
+    /// starting it fails.
     ///
     /// # Errors
     /// Returns the reason why the store did not answer.

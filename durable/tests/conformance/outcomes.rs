@@ -7,6 +7,7 @@ on_each_store!(
     a_start_needs_the_version,
     a_repeated_start_of_a_moved_job_leaves_its_attempts,
     a_cancelled_run_is_known,
+    a_paused_kind_starts_nothing,
     a_move_outlives_the_outcome,
     a_repeated_outcome_changes_nothing,
     a_replacement_outlives_the_outcome,
@@ -58,6 +59,20 @@ fn a_cancelled_run_is_known<S: Store>(bench: &Bench<S>) {
     assert_eq!(bench.change(cancel), Answer::RemovedRunning(job.id));
     assert_eq!(bench.finish(&job, Then::End), Answer::Gone);
     assert_eq!(bench.counts(), (0, 0));
+}
+
+/// Not even to say that it was moved. What runs goes on.
+fn a_paused_kind_starts_nothing<S: Store>(bench: &Bench<S>) {
+    let [waits, moved, runs] = [5, 6, 7].map(|due| bench.insert(mail(due)));
+    let started = [moved, runs].map(|job| bench.started(job));
+    for target in [waits, moved] {
+        bench.change(Change::Move { target: target.id.into(), due: at(9) });
+    }
+    bench.change(Change::Pause { kind: "mail".to_owned(), is_paused: true });
+    assert_eq!([waits, moved].map(|job| bench.start(job)), [Answer::Gone, Answer::Gone]);
+    assert_eq!(bench.store.get(moved.id).unwrap().unwrap().state, State::Waiting);
+    assert_eq!(bench.started(runs), started[1]);
+    assert!(matches!(bench.finish(&started[1], Then::End), Answer::Removed(_)));
 }
 
 fn a_move_outlives_the_outcome<S: Store>(bench: &Bench<S>) {

@@ -111,17 +111,18 @@ impl Writing<'_> {
     fn start(&mut self, mut job: StoredJob, version: u64) -> Result {
         let fence = self.fence();
         let started = State::Started { fence };
-        if job.version != version {
-            // An earlier try of this change, whose answer was lost, may have started it.
-            if job.state == started {
-                job.state = State::Waiting;
-                self.put(&job)?;
-            }
-            return Ok(Answer::Stale(self.due(&job)));
+        let is_moved = job.version != version;
+        if is_moved && job.state == started {
+            // An earlier try of this change, whose answer was lost, has started it.
+            job.state = State::Waiting;
+            self.put(&job)?;
         }
         if job.state != started {
             if self.is_paused(&job.kind)? {
                 return Ok(Answer::Gone);
+            }
+            if is_moved {
+                return Ok(Answer::Stale(self.due(&job)));
             }
             job.state = started;
             job.attempts += 1;
