@@ -1,5 +1,7 @@
 //! Leases and shards, without nodes: what the store itself refuses.
 
+use std::sync::mpsc::channel;
+
 use super::*;
 
 fn insert(store: &PostgresStore, due: u64) -> DueJob {
@@ -192,6 +194,32 @@ fn durable_08_a_token_rises_with_each_grant_of_a_shard() {
         }
         end_all(&first, low, &mut jobs);
     }
+}
+
+/// Another node moves it. It still runs alone.
+#[test]
+fn durable_07_an_interrupted_job_is_announced_as_such() {
+    let Some(schema) = Schema::new() else { return };
+    let (dies, stays) = (schema.open(), schema.open());
+    let old = dies.acquire("dies", &kinds(), HOUR).unwrap().unwrap();
+    let job = insert(&dies, 5);
+    assert_eq!(attempts(start(&dies, old, job)), 1);
+    dies.give_back(old);
+    let (tell, told) = channel();
+    stays.listen(HOUR, Box::new(move |news| drop(tell.send(news))));
+    let new = stays.acquire("stays", &kinds(), HOUR).unwrap().unwrap();
+    until("the other node has the job", || {
+        stays.renew(new, HOUR).unwrap() && due(&stays, new) == 1
+    });
+    let (target, due) = (Target::Id(job.id), WallTime::from_unix_micros(6));
+    dies.commit(&[Change::Move { target, due }]).unwrap();
+    let placed = loop {
+        if let News::Placed(jobs) = told.recv_timeout(SECOND * 60).unwrap() {
+            break jobs;
+        }
+    };
+    let found = placed.iter().map(|job| (job.due, job.is_interrupted));
+    assert_eq!(found.collect::<Vec<_>>(), [(due, true)]);
 }
 
 /// The failed occurrence of a recurring job is a job of its own: a node finds it where its number

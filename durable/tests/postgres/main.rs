@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use server::Schema;
 use tickwheel_durable::store::{
-    Answer, Change, DueJob, Kind, Lease, List, NewJob, Page, Store, StoreError, Then,
+    Answer, Change, DueJob, Kind, Lease, List, NewJob, News, Page, Store, StoreError, Target, Then,
 };
 use tickwheel_durable::{
     Builder, Durable, Job, PostgresStore, Recurrence, Retry, SystemClock, WallClock, WallTime,

@@ -145,14 +145,14 @@ pub(super) fn unanswered(after: Duration) -> StoreError {
 /// Reads an announcement. One that cannot be understood may say anything.
 fn news(text: &str, place: impl Fn(u64) -> Option<usize>) -> News {
     let time = WallTime::from_unix_micros;
-    let due_job = |[number, born, version, due, shard]: [u64; 5]| DueJob {
+    let due_job = |[number, born, version, due, shard, is_interrupted]: [u64; 6]| DueJob {
         id: JobId::new(time(born), number),
         version,
         due: time(due),
-        is_interrupted: false,
+        is_interrupted: is_interrupted > 0,
         kind: place(shard),
     };
-    match serde_json::from_str::<Vec<[u64; 5]>>(text) {
+    match serde_json::from_str::<Vec<[u64; 6]>>(text) {
         Ok(placed) => {
             let jobs = placed.into_iter().map(due_job);
             News::Placed(jobs.filter(|job| job.kind.is_some()).collect())
@@ -169,18 +169,18 @@ mod tests {
     #[test]
     fn announcements_are_read() {
         let news = |text| news(text, |shard| (shard == 3).then_some(9));
-        let placed = news("[[7,5,2,9,3],[8,5,2,9,4]]");
+        let placed = news("[[7,5,2,9,3,1],[8,5,2,9,4,0]]");
         let time = WallTime::from_unix_micros;
         let job = DueJob {
             id: JobId::new(time(5), 7),
             version: 2,
             due: time(9),
-            is_interrupted: false,
+            is_interrupted: true,
             kind: Some(9),
         };
         assert_eq!(placed, News::Placed(vec![job]));
         assert_eq!(news("members"), News::Nodes);
-        for strange in ["load", "", "[[7,5,2,9]]", "[x]", "else"] {
+        for strange in ["load", "", "[[7,5,2,9,3]]", "[x]", "else"] {
             assert_eq!(news(strange), News::Many, "{strange}");
         }
     }

@@ -306,7 +306,7 @@ BEGIN
             answer := 'running';
         END IF;
         IF answer = 'placed' AND job.due < reaches AND (own.fence IS DISTINCT FROM origin OR origin = 0) AND length(news) < 7000 THEN
-            news := news || format(',[%s,%s,%s,%s,%s]', job.number, job.born, job.version, job.due, job.shard);
+            news := news || format(',[%s,%s,%s,%s,%s,%s]', job.number, job.born, job.version, job.due, job.shard, (job.fence <> 0)::int);
         END IF;
         IF c.op NOT IN ('start', 'cancel', 'bury') THEN
             -- Bytes go back to those who need them: handlers, and callers that remove a job.
