@@ -162,18 +162,17 @@ impl Node {
     }
 
     fn room_beside(&self, windows: &[Window], lane: usize) -> usize {
-        let (window, now) = (&windows[lane], self.now());
-        if windows.iter().any(|window| window.has_interrupted(now)) {
+        let (window, now, lanes) = (&windows[lane], self.now(), &self.settings.lanes.lanes);
+        if self.has_interrupted(windows, now) {
             // Its process may have died of it: others would die with it again. Those beyond their
             // limits may never return.
             let running: usize = windows.iter().map(Window::running).sum();
             let is_alone = running == self.late();
-            return usize::from(is_alone && window.has_interrupted(now));
+            return usize::from(is_alone && window.has_interrupted(now, lanes[lane].most));
         }
         if !window.full_for().is_zero() {
             return 0;
         }
-        let lanes = &self.settings.lanes.lanes;
         let most = self.settings.running.min(lanes[lane].most);
         let room = most.saturating_sub(window.running());
         if !lanes[lane].needs_workers {
@@ -183,6 +182,11 @@ impl Node {
         let at_work: usize = beside.map(|(window, _)| window.at_work()).sum();
         let started = self.settings.workers.saturating_add(self.pace.ahead());
         room.min(started.saturating_sub(at_work))
+    }
+
+    fn has_interrupted(&self, windows: &[Window], now: WallTime) -> bool {
+        let mut beside = windows.iter().zip(&self.settings.lanes.lanes);
+        beside.any(|(window, lane)| window.has_interrupted(now, lane.most))
     }
 
     /// Waits until a job of a lane may be started, or the node is shut down. Returns how many may, and
@@ -222,8 +226,8 @@ impl Node {
         let mut fired = Vec::new();
         for aimed in aimed {
             // A load may have brought an interrupted job since the room was found. It is the first.
-            let has_interrupted = windows.iter().any(|window| window.has_interrupted(now));
-            let waits = has_interrupted && !windows[lane].is_interrupted(aimed.id);
+            let waits =
+                self.has_interrupted(&windows, now) && !windows[lane].is_interrupted(aimed.id);
             if waits || self.room_beside(&windows, lane) == 0 {
                 windows[lane].put_back(aimed)
             } else {
@@ -381,7 +385,7 @@ mod tests {
     }
 
     fn node_with(store: impl Store, lease: Duration) -> Node {
-        let (engine, _clock) = Engine::builder().start_virtual().unwrap();
+        let (engine, _clock) = Engine::builder().queues(3).start_virtual().unwrap();
         let mut lanes = Lanes::default();
         lanes.add("job".into(), None, true);
         lanes.add("limited".into(), Some(1), true);
@@ -489,7 +493,15 @@ mod tests {
         node.settle(&[start], &[Answer::Full]);
         assert!(!node.windows.lock()[0].full_for().is_zero());
         assert_eq!(node.room(0), 0, "would try again and again");
-        assert!(!node.windows.lock()[0].has_interrupted(node.now()));
+        assert!(!node.windows.lock()[0].has_interrupted(node.now(), usize::MAX));
+    }
+
+    /// Places a job that is due, and returns it if it may be started.
+    fn fire(node: &Node, lane: usize, number: u64, is_interrupted: bool) -> Option<JobId> {
+        let (id, version) = (JobId::new(WallTime::default(), number), 1);
+        let job = DueJob { id, version, due: node.now(), is_interrupted, kind: Some(lane) };
+        node.hear(News::Placed(vec![job]));
+        node.fire(lane, vec![Aimed { id, version }]).map(|_| id)
     }
 
     /// Not even if its worker can't be replaced.
@@ -497,20 +509,23 @@ mod tests {
     fn durable_07_an_interrupted_job_beyond_its_limit_keeps_no_others() {
         let node = node();
         node.keep();
-        let due = node.now();
-        let fires = |n, is_interrupted| {
-            let (id, version) = (JobId::new(WallTime::default(), n), 1);
-            let job = DueJob { id, version, due, is_interrupted, kind: Some(0) };
-            node.hear(News::Placed(vec![job]));
-            node.fire(0, vec![Aimed { id, version }]).map(|_| id)
-        };
-        let id = fires(1, true).unwrap();
-        let limit = tickwheel::Timer::after(Duration::MAX, Aimed { id, version: 0 });
-        let limit = node.engine.schedule(limit).unwrap();
-        node.runs.lock().insert(limit, None);
-        assert_eq!(fires(2, false), None);
+        let id = fire(&node, 0, 1, true).unwrap();
+        let limit = node.begin_run(id, Duration::MAX).unwrap();
+        assert_eq!(fire(&node, 0, 2, false), None);
         node.note_late(limit, id, || false);
-        assert!(fires(3, false).is_some());
+        assert!(fire(&node, 0, 3, false).is_some());
+    }
+
+    /// Who is beyond its limit still counts, and the others do not wait for that.
+    #[test]
+    fn durable_07_an_interrupted_job_waits_for_room_in_its_lane() {
+        let node = node();
+        node.keep();
+        let id = fire(&node, 1, 1, false).unwrap();
+        let limit = node.begin_run(id, Duration::MAX).unwrap();
+        node.note_late(limit, id, || true);
+        assert_eq!(fire(&node, 1, 2, true), None);
+        assert!(fire(&node, 0, 3, false).is_some());
     }
 
     /// Another node has taken it with the next lease, say.

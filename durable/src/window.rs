@@ -126,10 +126,12 @@ impl Window {
         self.running() - self.returned
     }
 
-    /// Returns whether a job is at work or may be tried of which an earlier run has begun and not ended.
-    pub(crate) fn has_interrupted(&self, now: WallTime) -> bool {
+    /// Returns whether a job is at work or, beside `most` at most, may be tried of which an earlier run
+    /// has begun and not ended.
+    pub(crate) fn has_interrupted(&self, now: WallTime, most: usize) -> bool {
+        let has_room = self.running() < most && self.full_for().is_zero();
         let is_now = |id: &JobId| match self.jobs.get(id) {
-            Some(Held::Armed(armed)) => armed.due <= now && self.full_for().is_zero(),
+            Some(Held::Armed(armed)) => armed.due <= now && has_room,
             held => matches!(held, Some(Held::Running(_))),
         };
         self.interrupted.iter().any(is_now)
