@@ -149,11 +149,11 @@ impl Node {
         }
     }
 
-    /// Ends the lease.
+    /// Ends the lease, or what a node without one holds.
     pub(crate) fn give_back(&self) {
         let held = self.held.lock().lease.take();
-        if let Some(lease) = held {
-            self.store.give_back(lease);
+        if self.delivers() {
+            self.store.give_back(held.unwrap_or(Lease { fence: 0 }));
         }
     }
 

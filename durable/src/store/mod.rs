@@ -84,7 +84,8 @@ pub trait Store: Send + Sync + 'static {
     /// either, and the lease goes on. Defaults to nothing.
     fn leave(&self, _: Lease) {}
 
-    /// Ends a lease, so that others need not wait for its end. Defaults to nothing.
+    /// Ends a lease, so that others need not wait for its end. A node that had none has the fence 0.
+    /// Defaults to nothing.
     fn give_back(&self, _: Lease) {}
 
     /// Returns the clock by which jobs of this store are due, on whatever machine a node runs.

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use tickwheel_durable::store::{Answer, Change, Kind, List, NewJob, Page, Store, StoreError};
 use tickwheel_durable::{
-    Attempt, Builder, Cancelled, Durable, IfTaken, Job, JobId, ManualClock, Outcome, RedbStore,
-    Refusal, Retry, State, VirtualNode, WallClock, WallTime,
+    Attempt, Builder, Cancelled, Durable, IfTaken, Job, JobId, Jobs, ManualClock, Outcome,
+    RedbStore, Refusal, Retry, State, VirtualNode, WallClock, WallTime,
 };
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);

@@ -141,6 +141,19 @@ fn durable_03_no_handler_starts_after_the_lease_is_lost() {
     assert_eq!((world.count(List::Live), jobs.status().running), (0, 0));
 }
 
+/// Not even a lease was taken, and a handle lives.
+#[test]
+fn a_file_is_closed_with_its_node() {
+    let (world, folder) = (World::new(), tempfile::tempdir().unwrap());
+    let open = || RedbStore::open(folder.path().join("jobs.redb"));
+    let opened = world.notes(|_| ()).open_virtual(open().unwrap(), world.clock.clone());
+    let (durable, _node) = opened.unwrap();
+    let jobs = Jobs::clone(&durable);
+    drop(durable);
+    open().unwrap();
+    assert!(jobs.schedule(note("job", 5)).is_err());
+}
+
 #[test]
 fn a_node_without_a_lease_asks_ten_times_in_its_length() {
     let world = World::new();
