@@ -269,9 +269,11 @@ fn durable_13_a_link_to_no_file_is_left_alone() {
 fn durable_13_what_is_no_file_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe");
-    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    let (store, reserve) =
+        (folder.path().join("jobs.redb"), folder.path().join("jobs.redb.reserve"));
+    let made = std::process::Command::new("mkfifo").args([&pipe, &reserve]).status().unwrap();
     assert!(made.success());
-    for path in [pipe, folder.path().to_owned()] {
+    for path in [pipe, folder.path().to_owned(), store] {
         let (sender, receiver) = std::sync::mpsc::channel();
         std::thread::spawn(move || sender.send(RedbStore::open(path).map(drop)));
         let opened = receiver.recv_timeout(HOUR / 60).expect("hangs");

@@ -45,11 +45,16 @@ impl Reserve {
         let Some(path) = &self.path else {
             return Ok(());
         };
+        let foreign = || Err(StoreError::Foreign(format!("{}", path.display())));
+        // To open a pipe is to wait for whoever writes to it.
+        if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            return foreign();
+        }
         // A crash may have left a part of the zeros.
         let first_other = |file| BufReader::new(file).bytes().find(|byte| !matches!(byte, Ok(0)));
         match File::open(path).map(first_other) {
             Ok(None) => Ok(()),
-            Ok(Some(Ok(_))) => Err(StoreError::Foreign(format!("{}", path.display()))),
+            Ok(Some(Ok(_))) => foreign(),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             Ok(Some(Err(error))) | Err(error) => Err(io(error)),
         }
