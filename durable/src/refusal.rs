@@ -4,7 +4,7 @@ use crate::job::{Job, JobId};
 use crate::store::{Answer, Change, NewJob, Result, StoreError};
 use crate::wall::WallTime;
 
-const MOST_KIND: usize = 256;
+pub(crate) const MOST_KIND: usize = 256;
 const MOST_KEY: usize = 1_024;
 const MOST_PAYLOAD: usize = 16 << 20;
 

@@ -18,6 +18,7 @@ on_each_store!(
     a_batch_sees_its_own_changes,
     a_forged_id_reaches_no_job,
     a_name_with_a_nul_is_that_of_no_job,
+    a_kind_that_is_too_long_is_that_of_no_job,
     every_field_is_kept,
 );
 
@@ -242,6 +243,14 @@ fn a_name_with_a_nul_is_that_of_no_job<S: Store>(bench: &Bench<S>) {
     }
     let page = Page { kind: Some("mail\0"), ..Page::new(List::Live, None, 9) };
     assert_eq!(bench.store.list(page).unwrap(), []);
+}
+
+/// An index has no room for it.
+fn a_kind_that_is_too_long_is_that_of_no_job<S: Store>(bench: &Bench<S>) {
+    let kind: String = (0..9_000).map(|_| fastrand::alphanumeric()).collect();
+    let pause = Change::Pause { kind, is_paused: true };
+    let answers = bench.commit(&[pause, Change::Insert(NewJob::new(mail(5), at(0)).unwrap())]);
+    assert_eq!(placed(answers[1].clone()).due, at(5));
 }
 
 fn every_field_is_kept<S: Store>(bench: &Bench<S>) {

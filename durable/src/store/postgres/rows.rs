@@ -9,6 +9,7 @@ use tokio_postgres::types::Type;
 use super::connection::Argument;
 use super::database::Member;
 use crate::job::{JobId, State, StoredJob};
+use crate::refusal::MOST_KIND;
 use crate::store::{Answer, Change, DueJob, Result, StoreError, Target, Then};
 use crate::wall::WallTime;
 
@@ -103,7 +104,7 @@ fn line(change: &Change) -> Value {
         Change::Revive { id, due } => with_id(*id, json!({"op": "revive", "due": micros(*due)})),
         Change::Bury(id) => with_id(*id, json!({"op": "bury"})),
         // No job is of this kind, so there is nothing to do.
-        Change::Pause { kind, .. } if name(kind).is_none() => json!({}),
+        Change::Pause { kind, .. } if name(kind).is_none() || kind.len() > MOST_KIND => json!({}),
         Change::Pause { kind, is_paused } => {
             json!({"op": "pause", "kind": kind, "paused": is_paused})
         }
