@@ -69,7 +69,7 @@ enum Command {
         #[arg(required_unless_present = "key")]
         ids: Vec<JobId>,
         /// The job of this kind with this key; may be repeated
-        #[arg(long, num_args = 2, value_names = ["KIND", "KEY"])]
+        #[arg(long, num_args = 2, allow_hyphen_values = true, value_names = ["KIND", "KEY"])]
         key: Option<Vec<String>>,
     },
     /// Make dead letters due again, with all their attempts
@@ -81,7 +81,7 @@ enum Command {
         #[arg(long, conflicts_with = "ids")]
         all: bool,
         /// All of this kind
-        #[arg(long, requires = "all")]
+        #[arg(long, requires = "all", conflicts_with = "ids")]
         kind: Option<String>,
         /// Due after this time, for example 10m
         #[arg(long = "in", value_name = "TIME", default_value = "0s", value_parser = time::length)]

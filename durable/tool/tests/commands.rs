@@ -171,8 +171,8 @@ fn cancel_takes_ids_and_keys() {
 #[test]
 fn cancel_takes_several_keys() {
     let world = World::new();
-    let keys = ["ada", "bob"].map(|key| world.schedule(mail("").key(key, IfTaken::Refuse)));
-    let args = ["cancel", "--key", "mail", "ada", "--key", "mail", "bob"];
+    let keys = ["ada", "-b"].map(|key| world.schedule(mail("").key(key, IfTaken::Refuse)));
+    let args = ["cancel", "--key", "mail", "ada", "--key", "mail", "-b"];
     let (code, answers) = world.json(&args);
     assert_eq!((code, answers.len()), (0, 2));
     assert_eq!(keys.map(|id| world.state(id)), [None, None]);
@@ -412,6 +412,7 @@ fn a_wrong_command_line_is_refused() {
         &["cancel"][..],
         &["retry"],
         &["retry", "--kind", "mail"],
+        &["retry", "--kind", "mail", "1-1"],
         &["show", "nonsense"],
         &["list", "--within", "soon"],
     ] {
