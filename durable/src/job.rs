@@ -185,12 +185,15 @@ impl Job {
 
     /// Returns the due time as of `now`, or `None` if the recurrence has no occurrence.
     pub(crate) fn resolve(&self, now: WallTime) -> Option<WallTime> {
-        match (&self.due, &self.repeat) {
-            (Due::At(due), _) => Some(*due),
-            (Due::After(delay), _) => Some(now + *delay),
-            (Due::Unset, Some(cron @ Recurrence::Cron(_))) => cron.next_after(now),
-            (Due::Unset, _) => Some(now),
-        }
+        let first = match &self.repeat {
+            Some(cron @ Recurrence::Cron(_)) => cron.next_after(now)?,
+            _ => now,
+        };
+        Some(match self.due {
+            Due::At(due) => due,
+            Due::After(delay) => now + delay,
+            Due::Unset => first,
+        })
     }
 
     pub(crate) fn recurrence(&self, due: WallTime) -> Option<Recurrence> {

@@ -116,10 +116,12 @@ fn durable_12_a_refused_job_comes_back() {
     let text = "x".repeat(300);
     let refused = jobs.schedule(Job::new(text, "body")).unwrap_err();
     assert!(matches!(refused.reason, Refusal::TooLarge));
-    let never = Job::new("note", "never").cron("0 0 30 2 * UTC").unwrap();
-    let refused = jobs.schedule(never).unwrap_err();
-    assert!(matches!(refused.reason, Refusal::NeverDue));
-    assert_eq!(refused.job.into_payload(), b"never");
+    let never = || Job::new("note", "never").cron("0 0 30 2 * UTC").unwrap();
+    for job in [never(), never().after(SECOND), never().at(at(9))] {
+        let refused = jobs.schedule(job).unwrap_err();
+        assert!(matches!(refused.reason, Refusal::NeverDue));
+        assert_eq!(refused.job.into_payload(), b"never");
+    }
     // A refused job does not affect those beside it.
     let taken = |text| note(text, 5).key("k", IfTaken::Refuse);
     let answers = jobs.schedule_many([taken("a"), taken("b"), note("c", 6)]);
