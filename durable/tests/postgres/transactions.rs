@@ -330,6 +330,29 @@ fn durable_11_a_recurring_job_of_another_language_is_there_once() {
     }
 }
 
+/// They are those that the README names. A limited kind has its rows locked.
+#[test]
+fn a_role_with_few_rights_enqueues() {
+    let Some(schema) = Schema::new() else { return };
+    let node = Durable::builder().handler("note", |_| ()).limit_on_all_nodes("note", 1);
+    let node = node.open(schema.open()).unwrap();
+    until_ready(&node);
+    let (name, role, mut client) =
+        (&schema.name, format!("{}_clerk", schema.name), schema.client());
+    let rights = format!(
+        "CREATE ROLE {role}; GRANT USAGE ON SCHEMA {name} TO {role}; \
+         GRANT USAGE ON SEQUENCE {name}.numbers TO {role}; \
+         GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA {name} TO {role}; SET ROLE {role}"
+    );
+    client.batch_execute(&rights).unwrap();
+    for if_taken in ["refuse", "keep", "replace", "update"] {
+        let key = format!("key => 'k', if_taken => '{if_taken}', due => now() + interval '1 h'");
+        client.batch_execute(&format!("SELECT {name}.enqueue('note', 'job', {key})")).unwrap();
+    }
+    client.batch_execute(&format!("RESET ROLE; DROP OWNED BY {role}; DROP ROLE {role}")).unwrap();
+    assert_eq!(node.count(List::Live).unwrap(), 1);
+}
+
 /// A client that passes a null has left it out, and must not replace the job that has the key.
 #[test]
 fn durable_06_a_null_replaces_no_job() {
