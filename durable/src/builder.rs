@@ -213,8 +213,9 @@ impl Builder {
         self
     }
 
-    /// Sets for how long dead letters are kept. Older ones are removed by and by. Defaults to
-    /// keeping them until they are [buried](crate::Jobs::bury) or [revived](crate::Jobs::revive).
+    /// Sets for how long dead letters are kept, also those of kinds that only other nodes handle. Older
+    /// ones are removed by and by. Defaults to keeping them until they are [buried](crate::Jobs::bury)
+    /// or [revived](crate::Jobs::revive), or another node of the store removes them.
     #[must_use]
     pub fn keeps_dead(mut self, length: Duration) -> Builder {
         self.settings.keeps_dead = Some(length);

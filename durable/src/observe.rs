@@ -34,7 +34,7 @@ pub struct Counts {
     pub again: u64,
     /// Runs that failed, and whose jobs are tried again.
     pub failed: u64,
-    /// Runs whose jobs became dead letters.
+    /// Runs after which a job is a dead letter, unless the outcome is [refused](Counts::refused).
     pub dead: u64,
     /// Attempts without a run, because the lease was lost in between.
     pub given_up: u64,

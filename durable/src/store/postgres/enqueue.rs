@@ -30,9 +30,10 @@ impl PostgresOptions {
     /// [created](PostgresOptions::connect) them. A program that only enqueues needs no node.
     ///
     /// The SQL function `enqueue` does the same for any other client and language. A transaction
-    /// that replaces a job keeps others from changing or starting it until it ends. One that is
-    /// repeatable read or serializable may [keep](crate::IfTaken::Keep) a job that has ended since
-    /// it began, and then stores none: use read committed.
+    /// that stores or replaces a job with a key is to end soon: a node that schedules one with the
+    /// key, or starts that job, commits nothing until then. One that is repeatable read or
+    /// serializable may [keep](crate::IfTaken::Keep) a job that has ended since it began, and then
+    /// stores none: use read committed.
     ///
     /// ```no_run
     /// use tickwheel_durable::{Job, PostgresOptions};

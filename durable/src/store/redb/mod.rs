@@ -126,7 +126,9 @@ impl RedbOptions {
 }
 
 /// A store in one file, for one process, or in memory. Clones share the jobs, but only one node may
-/// run those of a file: give it the handlers of all kinds.
+/// run those of a file: give it the handlers of all kinds. Schedule by its own [`Jobs`](crate::Jobs):
+/// of what others do on clones, it hears with its next load, after half of its
+/// [window](crate::Builder::window) at most.
 ///
 /// A full disk does not damage it: the store gives up its reserve, so that running jobs can be
 /// completed, and refuses new jobs until there is room.
