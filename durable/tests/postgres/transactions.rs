@@ -216,6 +216,29 @@ fn a_job_is_stored_with_the_transaction_of_its_caller() {
     assert!(jobs.iter().all(|(name, runs)| *runs == 1 && name.parse::<u32>().unwrap() % 2 == 0));
 }
 
+/// The database's clock is half an hour ahead. A job that recurs knows its phase before it is stored.
+#[test]
+fn durable_04_a_recurring_job_of_a_transaction_goes_by_the_clock_of_the_database() {
+    let Some(schema) = Schema::new() else { return };
+    drop(schema.open());
+    let ahead = format!(
+        "CREATE OR REPLACE FUNCTION {}.now_micros() RETURNS bigint LANGUAGE sql AS \
+         $$ SELECT (extract(epoch FROM clock_timestamp() + interval '30 min') * 1000000)::bigint $$",
+        schema.name
+    );
+    schema.client().batch_execute(&ahead).unwrap();
+    let node = Durable::builder().open(schema.open()).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let (client, connection) =
+            tokio_postgres::connect(&schema.server, tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(connection);
+        schema.options().schedule_in(&client, note("").every(HOUR)).await.unwrap();
+    });
+    let job = node.find("note", "note").unwrap().unwrap();
+    assert!(job.due > SystemClock.now() + SECOND * 1_700, "{job:?}");
+}
+
 /// While the handler works, another node takes the lease.
 #[test]
 fn durable_08_a_late_outcome_leaves_no_effects() {

@@ -9,9 +9,9 @@ use super::options::PostgresOptions;
 use super::rows::{self, APPLY, arguments};
 use super::transaction::Transaction;
 use crate::job::{Job, JobId};
-use crate::refusal::{Refused, check, scheduled};
+use crate::refusal::{Refusal, Refused, check, scheduled};
 use crate::store::Change;
-use crate::wall::{SystemClock, WallClock};
+use crate::wall::WallTime;
 
 impl Transaction<'_> {
     /// Stores a job, if this transaction is committed.
@@ -65,7 +65,19 @@ async fn schedule(
     schema: &str,
     job: Job,
 ) -> Result<JobId, Refused> {
-    let change = Change::Insert(check(job, SystemClock.now(), true)?);
+    let mut now = WallTime::default();
+    // Of others, the database adds the time to the delay.
+    if job.repeat.is_some() {
+        let ask = format!("SELECT {schema}.now_micros()");
+        match client.query_typed_one(&ask, &[]).await {
+            Ok(row) => now = rows::time(row.get(0)),
+            Err(error) => {
+                let (job, reason) = (Box::new(job), Refusal::Store(reason(&error, schema)));
+                return Err(Refused { job, reason });
+            }
+        }
+    }
+    let change = Change::Insert(check(job, now, true)?);
     let with = arguments(0, std::slice::from_ref(&change));
     let apply = APPLY.replace("{schema}", schema);
     let answer = match client.query_typed_one(&apply, &typed(&with)).await {
