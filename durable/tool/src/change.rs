@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use serde_json::json;
 use tickwheel_durable::store::{List, Target};
-use tickwheel_durable::{Cancelled, JobId, Jobs, Revived, StoreError, SystemClock, WallClock};
+use tickwheel_durable::{Cancelled, JobId, Jobs, Revived, StoreError};
 
 use crate::failure::Failure;
 use crate::look::for_each;
+use crate::open::Opened;
 use crate::output::{Output, plain};
 
 /// The answer for one job: a word for programs, a sentence for people, and whether all is well.
@@ -72,18 +73,18 @@ fn cancelled(answer: &Cancelled) -> Said {
 }
 
 pub(crate) fn retry(
-    jobs: &Jobs,
+    jobs: &Opened,
     ids: &[JobId],
     after: Duration,
     output: &mut Output,
 ) -> Result<bool, Failure> {
-    let due = SystemClock.now() + after;
+    let due = jobs.now() + after;
     let retry = |id: &JobId| Ok((id.to_string(), revived(jobs.revive(*id, due)?)));
     tell(output, ids.iter().map(retry))
 }
 
 pub(crate) fn retry_all(
-    jobs: &Jobs,
+    jobs: &Opened,
     kind: Option<&str>,
     after: Duration,
     output: &mut Output,

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use clap::Args;
 use tickwheel_durable::store::List;
-use tickwheel_durable::{JobId, Jobs, StoreError, StoredJob, SystemClock, WallClock};
+use tickwheel_durable::{JobId, Jobs, StoreError, StoredJob, WallTime};
 
 use crate::failure::Failure;
+use crate::open::Opened;
 use crate::output::{self, Output, hex, plain};
 use crate::time;
 
@@ -56,9 +57,9 @@ pub(crate) fn for_each<E: From<StoreError>>(
     }
 }
 
-pub(crate) fn list(jobs: &Jobs, listed: &Listed, output: &mut Output) -> Result<bool, Failure> {
+pub(crate) fn list(jobs: &Opened, listed: &Listed, output: &mut Output) -> Result<bool, Failure> {
     let list = if listed.dead { List::Dead } else { List::Live };
-    let now = SystemClock.now();
+    let now = jobs.now();
     let end = listed.within.map(|within| now + within);
     let (mut left, mut is_cut) = (listed.limit, false);
     output.text(&output::head())?;
@@ -80,21 +81,21 @@ pub(crate) fn list(jobs: &Jobs, listed: &Listed, output: &mut Output) -> Result<
     Ok(true)
 }
 
-pub(crate) fn show(jobs: &Jobs, id: JobId, output: &mut Output) -> Result<bool, Failure> {
+pub(crate) fn show(jobs: &Opened, id: JobId, output: &mut Output) -> Result<bool, Failure> {
     let Some(job) = jobs.get(id)? else {
         let message = format!("{id}: there is no such job; it has ended, or never was");
         output.line(&message, || serde_json::json!({"id": id.to_string(), "result": "gone"}))?;
         output.flush()?;
         return Ok(false);
     };
-    output.line(&text(&job), || output::whole_object(&job))?;
+    output.line(&text(&job, jobs.now()), || output::whole_object(&job))?;
     output.flush()?;
     Ok(true)
 }
 
 /// Returns all that is stored of a job, for people.
-fn text(job: &StoredJob) -> String {
-    let away = time::from_now(job.due, SystemClock.now());
+fn text(job: &StoredJob, now: WallTime) -> String {
+    let away = time::from_now(job.due, now);
     let payload = match std::str::from_utf8(&job.payload) {
         Ok(text) => plain(text),
         Err(_) => format!("0x{}", hex(&job.payload)),

@@ -1,6 +1,8 @@
 //! Opening a store by its name: the one place that knows which stores there are.
 
+use std::ops::Deref;
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -8,7 +10,7 @@ use clap::Args;
 #[cfg(feature = "postgres")]
 use tickwheel_durable::PostgresOptions;
 use tickwheel_durable::store::Store;
-use tickwheel_durable::{Durable, RedbOptions, StoreError};
+use tickwheel_durable::{Durable, Jobs, RedbOptions, StoreError, SystemClock, WallClock, WallTime};
 
 use crate::failure::Failure;
 use crate::holder::holders;
@@ -41,8 +43,29 @@ impl Place {
     }
 }
 
+/// An open store.
+pub(crate) struct Opened {
+    jobs: Durable,
+    clock: Arc<dyn WallClock>,
+}
+
+impl Opened {
+    /// Returns the time by the clock by which its jobs are due.
+    pub(crate) fn now(&self) -> WallTime {
+        self.clock.now()
+    }
+}
+
+impl Deref for Opened {
+    type Target = Jobs;
+
+    fn deref(&self) -> &Jobs {
+        &self.jobs
+    }
+}
+
 /// Opens a store. Waits for one that is open elsewhere, and says so.
-pub(crate) fn open_within(place: &Place, wait: Duration) -> Result<Durable, Failure> {
+pub(crate) fn open_within(place: &Place, wait: Duration) -> Result<Opened, Failure> {
     let begun = Instant::now();
     let mut opened = open(place);
     if let Err(Failure::InUse(message)) = &opened {
@@ -59,7 +82,7 @@ pub(crate) fn open_within(place: &Place, wait: Duration) -> Result<Durable, Fail
 }
 
 /// Opens a store that exists, without handlers: no job starts.
-pub(crate) fn open(place: &Place) -> Result<Durable, Failure> {
+pub(crate) fn open(place: &Place) -> Result<Opened, Failure> {
     let store = &place.store;
     match store.split_once("://") {
         Some(("postgres" | "postgresql", _)) => open_postgres(store, &place.schema),
@@ -71,7 +94,7 @@ pub(crate) fn open(place: &Place) -> Result<Durable, Failure> {
 }
 
 #[cfg(feature = "postgres")]
-fn open_postgres(url: &str, schema: &str) -> Result<Durable, Failure> {
+fn open_postgres(url: &str, schema: &str) -> Result<Opened, Failure> {
     let options = PostgresOptions::new().schema(schema).creates(false);
     let store = options.connect(url);
     // The URL may hold a password.
@@ -80,19 +103,21 @@ fn open_postgres(url: &str, schema: &str) -> Result<Durable, Failure> {
 }
 
 #[cfg(not(feature = "postgres"))]
-fn open_postgres(_: &str, _: &str) -> Result<Durable, Failure> {
+fn open_postgres(_: &str, _: &str) -> Result<Opened, Failure> {
     Err(Failure::Open(
         "this program was built without PostgreSQL: build it with the feature `postgres`"
             .to_owned(),
     ))
 }
 
-fn start(store: impl Store) -> Result<Durable, Failure> {
+fn start(store: impl Store) -> Result<Opened, Failure> {
+    let clock = store.clock().unwrap_or_else(|| Arc::new(SystemClock));
     let jobs = Durable::builder().owner("tickwheel-jobs").open(store);
-    jobs.map_err(|error| Failure::Open(error.to_string()))
+    let jobs = jobs.map_err(|error| Failure::Open(error.to_string()))?;
+    Ok(Opened { jobs, clock })
 }
 
-fn open_file(path: &Path) -> Result<Durable, Failure> {
+fn open_file(path: &Path) -> Result<Opened, Failure> {
     if !path.exists() {
         let shown = path.display();
         return Err(Failure::Open(format!("{shown}: there is no such file, and none was created")));

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tickwheel_durable::store::List;
-use tickwheel_durable::{Jobs, State, StoreError, StoredJob, SystemClock, WallClock, WallTime};
+use tickwheel_durable::{Jobs, State, StoreError, StoredJob, WallTime};
 
 use crate::failure::Failure;
 use crate::look::for_each;
+use crate::open::Opened;
 use crate::output::{Output, plain};
 use crate::time::{from_now, rough};
 
@@ -40,9 +41,9 @@ pub(crate) struct Stats {
 
 impl Stats {
     /// Counts the jobs of a store. Reads them all.
-    pub(crate) fn of(jobs: &Jobs) -> Result<Stats, StoreError> {
+    pub(crate) fn of(jobs: &Opened) -> Result<Stats, StoreError> {
         let mut stats = Stats {
-            now: SystemClock.now(),
+            now: jobs.now(),
             kinds: BTreeMap::new(),
             spans: Default::default(),
             first: None,
@@ -135,7 +136,7 @@ fn span(due: WallTime, now: WallTime) -> usize {
     SPANS.iter().position(is_in).unwrap_or(SPANS.len())
 }
 
-pub(crate) fn show(jobs: &Jobs, output: &mut Output) -> Result<bool, Failure> {
+pub(crate) fn show(jobs: &Opened, output: &mut Output) -> Result<bool, Failure> {
     let stats = Stats::of(jobs)?;
     output.line(&stats.text(), || stats.object())?;
     output.flush()?;
@@ -151,13 +152,13 @@ fn is_left(jobs: &Jobs, end: WallTime) -> Result<bool, StoreError> {
 /// Waits until no job is left, of those that are due within a time if it is given, and says how
 /// many are left.
 pub(crate) fn drain(
-    jobs: &Jobs,
+    jobs: &Opened,
     within: Option<Duration>,
     wait: Duration,
     output: &mut Output,
 ) -> Result<bool, Failure> {
     let begun = Instant::now();
-    let end = within.map_or(WallTime::MAX, |within| SystemClock.now() + within);
+    let end = within.map_or(WallTime::MAX, |within| jobs.now() + within);
     while begun.elapsed() < wait && is_left(jobs, end)? {
         thread::sleep(PAUSE);
     }

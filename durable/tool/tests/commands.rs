@@ -312,6 +312,14 @@ fn a_database_is_looked_at_while_a_node_works_on_it() {
     assert_eq!(run(&["list"]).0, 3, "no tables, and none are created");
     let options = tickwheel_durable::PostgresOptions::new().schema(&schema);
     let service = options.clone().connect(&server).unwrap();
+    let mut client = postgres::Client::connect(&server, postgres::NoTls).unwrap();
+    // The database's clock is half an hour ahead.
+    let now =
+        "SELECT (extract(epoch FROM clock_timestamp() + interval '30 min') * 1000000)::bigint";
+    let ahead = format!(
+        "CREATE OR REPLACE FUNCTION {schema}.now_micros() RETURNS bigint LANGUAGE sql AS $${now}$$"
+    );
+    client.batch_execute(&ahead).unwrap();
     let node = Durable::builder().handler("mail", |_| ()).open(service);
     let node = node.unwrap();
     let far = node.schedule(mail("far")).unwrap().to_string();
@@ -319,10 +327,11 @@ fn a_database_is_looked_at_while_a_node_works_on_it() {
     let (drained, objects) = run(&["drain", "--within", "1m", "--wait", "10m"]);
     assert_eq!((drained, &objects[0]["left"]), (0, &0.into()));
     assert_eq!(run(&["list"]).1.len(), 1);
+    let due_soon = |within| run(&["list", "--within", within]).1.len();
+    assert_eq!([due_soon("50m"), due_soon("70m")], [0, 1]);
     assert_eq!(run(&["cancel", &far]).1[0]["result"], "cancelled");
     assert_eq!(run(&["drain"]).0, 0);
     drop(node);
-    let mut client = postgres::Client::connect(&server, postgres::NoTls).unwrap();
     let drop = format!("DROP SCHEMA {schema} CASCADE");
     client.batch_execute(&drop).unwrap();
 }

@@ -1,15 +1,13 @@
 //! Opening a store for looks: a file for each of them, so that a service can open it in between;
 //! a database until it fails.
 
-use tickwheel_durable::{Durable, SystemClock, WallClock};
-
 use super::seen::Seen;
 use crate::failure::Failure;
-use crate::open::{Place, open};
+use crate::open::{Opened, Place, open};
 
 pub(super) struct Eye {
     place: Place,
-    kept: Option<Durable>,
+    kept: Option<Opened>,
 }
 
 impl Eye {
@@ -23,7 +21,7 @@ impl Eye {
             Some(jobs) => jobs,
             None => open(&self.place)?,
         };
-        let seen = Seen::of(&jobs, SystemClock.now())?;
+        let seen = Seen::of(&jobs, jobs.now())?;
         self.kept = self.place.is_shared().then_some(jobs);
         Ok(seen)
     }
