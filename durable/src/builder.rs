@@ -194,7 +194,7 @@ impl Builder {
 
     /// Sets how long a run of a kind may take. Defaults to ten minutes.
     ///
-    /// A handler that takes longer cannot be stopped unless it is asynchronous. It goes on, and no
+    /// A handler that takes longer cannot be stopped unless it is asynchronous and waits. It goes on, and no
     /// other run of its job begins; but it occupies no worker any more, because another thread
     /// takes its place, and the node says that it is [stuck](crate::Health::Stuck).
     #[must_use]

@@ -72,8 +72,8 @@ pub(crate) struct Node {
     /// Notified when runs have ended, and when the window was kept.
     freed: Condvar,
     held: Mutex<Held>,
-    /// The runs of workers by the timers of their limits. Of one that is late, whether another worker
-    /// has taken the place.
+    /// The runs by the timers of their limits. Of one that is late, whether another worker has taken
+    /// the place.
     runs: Mutex<HashMap<TimerId, Option<bool>>>,
     /// Notified when the lease is lost, and at the end.
     #[cfg(feature = "tokio")]

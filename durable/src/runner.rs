@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use parking_lot::Mutex;
 #[cfg(feature = "tokio")]
+use tickwheel::TimerId;
+#[cfg(feature = "tokio")]
 use tracing::Instrument;
 
 use crate::attempt::Attempt;
@@ -32,6 +34,10 @@ tokio::task_local! {
 /// The pause after a run that did not begin.
 #[cfg(feature = "tokio")]
 const BEGIN_AGAIN: Duration = Duration::from_secs(1);
+
+/// How long beyond its limit an asynchronous handler is late, unless it was dropped: it blocks.
+#[cfg(feature = "tokio")]
+const GRACE: Duration = Duration::from_secs(1);
 
 /// What the workers of a node share.
 pub(crate) struct Runner {
@@ -88,7 +94,9 @@ impl Runner {
                 let (within, handler) = (self.begun(&run), Arc::clone(handler));
                 // What it is if its runtime has ended before it begins.
                 let outcome = Outcome::AgainAfter(BEGIN_AGAIN);
-                let mut spawned = Spawned { runner: Arc::clone(self), run, outcome };
+                let late = self.handlers.time_limit(&run.job.kind).saturating_add(GRACE);
+                let limit = node.begin_run(run.job.id, late);
+                let mut spawned = Spawned { runner: Arc::clone(self), run, limit, outcome };
                 let own = Arc::as_ptr(self.inner()).addr();
                 drop(runtime.spawn(async move {
                     spawned.outcome = Outcome::Failed("its runtime has ended".to_owned());
@@ -152,6 +160,7 @@ impl Runner {
 struct Spawned {
     runner: Arc<Runner>,
     run: Arc<Run>,
+    limit: Option<TimerId>,
     outcome: Outcome,
 }
 
@@ -159,6 +168,9 @@ struct Spawned {
 impl Drop for Spawned {
     fn drop(&mut self) {
         let outcome = std::mem::replace(&mut self.outcome, Outcome::Done);
+        if let Some(limit) = self.limit {
+            self.runner.inner().node.end_run(limit);
+        }
         self.runner.finish(&self.run, outcome, Duration::MAX);
     }
 }

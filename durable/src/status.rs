@@ -30,7 +30,8 @@ pub struct Status {
     /// The number of jobs that the store could not start or complete, because their rows are
     /// damaged. Each is tried again after an hour, or once it is scheduled anew.
     pub set_aside: usize,
-    /// The number of handlers that run for longer than their [limit](crate::Builder::time_limit).
+    /// The number of handlers that run for longer than their [limit](crate::Builder::time_limit). An
+    /// asynchronous one counts a second later, because it should have been dropped then.
     pub late: usize,
     /// How far the clock of this machine is from the one by which jobs are due. Only a database
     /// has one of its own. Jobs run by that: such a difference harms what the handlers do, if

@@ -43,11 +43,13 @@ impl Node {
     }
 
     /// Takes note that a run is beyond its limit, unless it has ended. Others may start beside it
-    /// from now on, even if its worker can't be replaced.
+    /// from now on, even if its worker can't be replaced, or it has none.
     pub(super) fn note_late(&self, timer: TimerId, id: JobId, replace: impl Fn() -> bool) {
+        let lane = self.windows.lock().iter().position(|window| window.has(id));
+        let has_worker = lane.is_some_and(|lane| self.needs_workers(lane));
         let mut runs = self.runs.lock();
         let Some(run) = runs.get_mut(&timer) else { return };
-        let is_replaced = *run.insert(replace());
+        let is_replaced = *run.insert(has_worker && replace());
         drop(runs);
         if is_replaced {
             return self.note_return(id, Duration::MAX);

@@ -197,6 +197,49 @@ fn asynchronous_handlers_run_side_by_side() {
     assert!(failure(*ids[500].as_ref().unwrap()).contains("at the disco"));
 }
 
+/// It blocks a thread of its runtime, and may never end.
+#[cfg(feature = "tokio")]
+#[test]
+fn durable_07_an_interrupted_asynchronous_handler_that_blocks_keeps_no_others() {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(1).enable_time().build().unwrap();
+    let _entered = runtime.enter();
+    let store = RedbStore::in_memory();
+    let fence = store.acquire("node", &kinds(), HOUR).unwrap().unwrap().fence;
+    let insert = Change::Insert(NewJob::new(Job::new("job", ""), SystemClock.now()).unwrap());
+    let Answer::Placed(DueJob { id, version, .. }) = store.commit(&[insert]).unwrap()[0] else {
+        panic!("not placed");
+    };
+    store.commit(&[Change::Start { id, version, fence }]).unwrap();
+    let (entered, inside) = channel();
+    let (leave, left) = channel::<()>();
+    let left = Arc::new(Mutex::new(left));
+    let (sender, receiver) = channel();
+    let builder = Durable::builder()
+        .owner("node")
+        .time_limit("job", Duration::from_millis(20))
+        .async_handler("job", move |_| {
+            let (entered, left) = (entered.clone(), Arc::clone(&left));
+            async move {
+                entered.send(()).unwrap();
+                left.lock().unwrap().recv()
+            }
+        })
+        .handler("note", move |attempt| sender.send(attempt.id()));
+    let jobs = builder.open(store).unwrap();
+    inside.recv_timeout(SECOND * 60).unwrap();
+    let other = jobs.schedule(Job::new("note", "")).unwrap();
+    assert_eq!(receiver.recv_timeout(SECOND * 20), Ok(other));
+    let health = jobs.status().health();
+    assert!(matches!(health, Health::Stuck(1)), "{health:?}");
+    leave.send(()).unwrap();
+    let end = Instant::now() + SECOND * 60;
+    while jobs.count(List::Live).unwrap() > 0 || jobs.status().late > 0 {
+        assert!(Instant::now() < end, "{:?}", jobs.status());
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// First because its lease is lost, and then because its node ends.
 #[cfg(feature = "tokio")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
