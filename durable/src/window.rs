@@ -31,6 +31,8 @@ const TRY_AGAIN: Duration = Duration::from_secs(3_600);
 const READ_AGAIN: Duration = Duration::from_secs(1);
 /// The pause before jobs of a kind are tried again of which as many run on all nodes as may.
 const FULL: Duration = Duration::from_millis(100);
+/// The same after an interrupted one, for which all others of the node have waited.
+const REST: Duration = Duration::from_secs(5);
 
 /// The payload of a timer: the job that it stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -318,7 +320,8 @@ impl Window {
         if let Some(&Held::Running(due)) = self.jobs.get(&aimed.id) {
             self.armed.insert((due, aimed.id));
             self.aim(aimed, due, due);
-            self.full_until = Some(self.engine.now() + FULL);
+            let pause = if self.is_interrupted(aimed.id) { REST } else { FULL };
+            self.full_until = Some(self.engine.now() + pause);
         }
     }
 

@@ -162,6 +162,19 @@ fn durable_14_a_job_that_was_set_aside_comes_back() {
     assert_eq!((window.armed(), window.set_aside()), (1, 0));
 }
 
+/// While one is due, nothing else begins: it is tried again later than others.
+#[test]
+fn durable_07_an_interrupted_job_without_room_rests() {
+    for (is_interrupted, rests) in [(false, FULL), (true, REST)] {
+        let mut window = window();
+        let found = DueJob { is_interrupted, ..job(1, 1, 100) };
+        window.place(found, at(100));
+        assert!(fires(&mut window, found, 100));
+        window.put_off(Aimed { id: found.id, version: 1 });
+        assert_eq!(window.full_for(), rests);
+    }
+}
+
 /// Otherwise a full window would not load again before these are due.
 #[test]
 fn jobs_behind_the_horizon_leave_after_a_step_back() {
