@@ -49,8 +49,10 @@ const ATTEMPTS: u32 = if IS_MODEL { 1 } else { 64 };
 /// Nanoseconds for which an unlock leaves the lock to a waiter that requested it.
 const STAND_OFF: u32 = 1_700;
 
-/// The length of a sleep that no wake-up ends, for each sleeper that there was when it began.
+/// The length of a sleep that no wake-up ends, for each sleeper that there was when it began, up to
+/// so many.
 const LONGEST: Duration = Duration::from_millis(1);
+const MOST_TIMES: u32 = 100;
 
 /// A bit of `wanted`: a waiter has requested the lock.
 const REQUESTED: u32 = 1;
@@ -130,7 +132,7 @@ impl<P: Parker> RawLock<P> {
 
     fn sleep(&self, pause: &impl Fn(u32)) {
         let sleepers = self.sleepers.fetch_add(1, Ordering::Relaxed) + 1;
-        while !self.park(LONGEST * sleepers) && !self.request(pause) {}
+        while !self.park(LONGEST * sleepers.min(MOST_TIMES)) && !self.request(pause) {}
         let others = self.sleepers.fetch_sub(1, Ordering::Relaxed) - 1;
         if others > 0 {
             self.wanted.fetch_or(PARKED, Ordering::Relaxed);

@@ -114,7 +114,7 @@ fn a_waiter_polls_twice_before_it_requests_the_lock() {
 #[test]
 fn a_waiter_that_requested_in_vain_sleeps_and_then_requests_again() {
     // However many sleep, they wake up about as often together as one would.
-    for others in [0, 9] {
+    for others in [0, 9, 900] {
         let lock = RawLock::default();
         lock.sleepers.store(others, Ordering::Relaxed);
         let requested = ATTEMPTS as usize + POLLS.len();
@@ -125,7 +125,7 @@ fn a_waiter_that_requested_in_vain_sleeps_and_then_requests_again() {
         assert!(pauses[POLLS.len()..].iter().all(|&nanos| nanos == BETWEEN_ATTEMPTS));
         assert_eq!(lock.active.load(Ordering::Relaxed), 0);
         assert_eq!(lock.sleepers.load(Ordering::Relaxed), others);
-        assert_eq!(lock.parker.limit.load(Ordering::Relaxed), others + 1);
+        assert_eq!(lock.parker.limit.load(Ordering::Relaxed), 100.min(others + 1));
     }
 }
 
