@@ -194,8 +194,8 @@ impl Builder {
 
     /// Sets how long a run of a kind may take. Defaults to ten minutes.
     ///
-    /// A handler that takes longer cannot be stopped unless it is asynchronous and waits. It goes on, and no
-    /// other run of its job begins; but it occupies no worker any more, because another thread
+    /// A handler that takes longer cannot be stopped unless it is asynchronous and waits. It goes on,
+    /// and no other run of its job begins; but it occupies no worker any more, because another thread
     /// takes its place, and the node says that it is [stuck](crate::Health::Stuck).
     #[must_use]
     pub fn time_limit(mut self, kind: impl Into<String>, limit: Duration) -> Builder {
@@ -213,9 +213,9 @@ impl Builder {
         self
     }
 
-    /// Sets for how long dead letters are kept, also those of kinds that only other nodes handle. Older
-    /// ones are removed by and by. Defaults to keeping them until they are [buried](crate::Jobs::bury)
-    /// or [revived](crate::Jobs::revive), or another node of the store removes them.
+    /// Sets for how long dead letters are kept, also those of kinds that only other nodes handle.
+    /// Older ones are removed by and by. Defaults to keeping them until they are
+    /// [buried](crate::Jobs::bury) or [revived](crate::Jobs::revive), or another node removes them.
     #[must_use]
     pub fn keeps_dead(mut self, length: Duration) -> Builder {
         self.settings.keeps_dead = Some(length);

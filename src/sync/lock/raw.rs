@@ -49,9 +49,10 @@ const ATTEMPTS: u32 = if IS_MODEL { 1 } else { 64 };
 /// Nanoseconds for which an unlock leaves the lock to a waiter that requested it.
 const STAND_OFF: u32 = 1_700;
 
-/// The length of a sleep that no wake-up ends, for each sleeper that there was when it began, up to
-/// so many.
+/// The length of a lone waiter's sleep that no wake-up ends. The nth of several sleeps n times as
+/// long.
 const LONGEST: Duration = Duration::from_millis(1);
+/// The most times. It bounds what a missed mark costs the last of a crowd.
 const MOST_TIMES: u32 = 100;
 
 /// A bit of `wanted`: a waiter has requested the lock.
