@@ -332,7 +332,7 @@ impl<T> Wheel<T> {
     }
 
     /// Takes the next timer that was sorted, if any is left, or else gives the next slot its turn.
-    #[inline(never)]
+    #[inline(always)]
     fn take_turn(&mut self, to: u64, budget: &mut usize) -> Option<Step> {
         if self.is_sorting {
             let step = self.next_sorted(budget);
@@ -340,10 +340,9 @@ impl<T> Wheel<T> {
                 return step;
             }
         }
-        // Nothing is due at the end of time: see `Wheel::reschedule`.
-        let last = to.min(Tick::MAX.0 - 1);
         let turn = self.slots.next_turn();
-        if turn.start > last {
+        // Nothing is due at the end of time: see `Wheel::reschedule`.
+        if turn.start > to || turn.start == Tick::MAX.0 {
             return Some(self.end_pass(turn.start));
         } else if *budget == 0 {
             return Some(Step::Paused);
@@ -354,7 +353,7 @@ impl<T> Wheel<T> {
             *budget -= 1;
             self.entries.set_apart(turn.list);
             let deadline = self.deadline_of(sole);
-            if deadline.0 > turn.last.min(last) {
+            if deadline.0 > turn.last.min(to) || deadline == Tick::MAX {
                 self.link(sole);
                 return None;
             }

@@ -44,8 +44,7 @@ impl Geometry {
         if !(2..=65_536).contains(&size) {
             return Err(InvalidGeometry::Size(size));
         }
-        let mut units = [1u64; MAX_LEVELS];
-        let mut levels = 1;
+        let (mut units, mut levels) = ([1u64; MAX_LEVELS], 1);
         while let Some(unit) = units[levels - 1].checked_mul(size as u64) {
             units[levels] = unit;
             levels += 1;

@@ -96,16 +96,16 @@ impl<T> Wheel<T> {
     /// be due.
     #[inline(always)]
     pub(super) fn link_inward(&mut self, entry: EntryIndex) {
-        let deadline = self.deadline_of(entry);
-        if deadline == Tick::MAX {
-            self.set_deadline(entry, deadline);
+        if self.entries.get(entry).has(DISARMED) {
+            self.set_deadline(entry, Tick::MAX);
         }
-        if deadline == self.now() {
+        let deadline = self.entries.get(entry).deadline;
+        if deadline == self.slots.now {
             self.append_in_order(DUE, entry);
         } else {
-            let (list, start) = self.list_for(deadline.0);
+            let (list, _) = self.list_for(deadline);
             // Even if it is occupied: whether it is cannot be predicted here.
-            self.slots.occupy(list, start);
+            self.slots.mark(list);
             self.append_in_order(list, entry);
         }
     }

@@ -73,8 +73,9 @@ struct Row {
 struct Word {
     /// Whether each list has an entry.
     occupied: u64,
+    /// The number of parts of a slot, a power of two.
+    parts: u32,
     level: u8,
-    part_bits: u8,
     /// The first row of the level.
     row: u8,
 }
@@ -108,13 +109,12 @@ impl Slots {
         for level in 0..geometry.levels() {
             levels.push(first);
             let has_parts = level > 0 && size <= MANY && geometry.unit(level) <= LONG;
-            let part_bits = u32::from(has_parts) * PARTS.min(size).ilog2();
-            let (lists, row) = (size << part_bits, level as u32 * bits);
-            let (mask, shift, start) = (lists - 1, row.saturating_sub(part_bits), u64::MAX << row);
-            let end_row = 64.min(row + bits);
-            rows[row as usize..end_row as usize].fill(Row { first, mask, shift, start });
-            let (level, part_bits, row) = (level as u8, part_bits as u8, row as u8);
-            let word = Word { occupied: 0, level, part_bits, row };
+            let parts = if has_parts { 1 << PARTS.min(size).ilog2() } else { 1 };
+            let (lists, row) = (size * parts, level as u32 * bits);
+            let shift = row.saturating_sub(parts.ilog2());
+            let same = Row { first, mask: lists - 1, shift, start: u64::MAX << row };
+            rows[row as usize..64.min(row + bits) as usize].fill(same);
+            let word = Word { occupied: 0, parts, level: level as u8, row: row as u8 };
             // The first word also has bits for lists before those of level 0.
             words.resize((first + lists).div_ceil(PER_WORD) as usize, word);
             first = words.len() as u32 * PER_WORD;
@@ -122,7 +122,7 @@ impl Slots {
         // Behind them is the list of what no level reaches.
         levels.push(first);
         let (level, row) = (geometry.levels() as u8, (geometry.levels() as u32 * bits) as u8);
-        words.push(Word { occupied: 0, level, part_bits: 0, row });
+        words.push(Word { occupied: 0, parts: 1, level, row });
         debug_assert!(words.len() <= 64 * SUMMARIES);
         Slots {
             geometry,
@@ -171,25 +171,25 @@ impl Slots {
             self.next = self.next.min(start);
             return (first, start);
         }
-        let Word { part_bits, .. } = *self.word_of(first);
-        let part = ((ahead << part_bits) / unit) as u32;
-        (first.nth((slot << part_bits) + part), start)
+        let parts = self.word_of(first).parts;
+        let part = (ahead * u64::from(parts) / unit) as u32;
+        (first.nth(slot * parts + part), start)
     }
 
     /// Returns the lists of a slot that have an entry.
     pub(super) fn lists(&self, level: usize, slot: usize) -> impl Iterator<Item = EntryIndex> {
         let level = EntryIndex::new(self.levels[level]);
-        let part_bits = self.word_of(level).part_bits;
-        let first = level.nth((slot as u32) << part_bits);
-        let parts = self.word_of(first).occupied >> (first.index() % PER_WORD);
-        first.picked(parts & ((1 << (1 << part_bits)) - 1))
+        let parts = self.word_of(level).parts;
+        let first = level.nth(slot as u32 * parts);
+        let occupied = self.word_of(first).occupied >> (first.index() % PER_WORD);
+        first.picked(occupied & ((1 << parts) - 1))
     }
 
     /// Returns a tick before which no deadline belongs to a list that has an entry.
     pub(super) fn start_of_part(&self, list: EntryIndex) -> u64 {
-        let Word { level, part_bits, .. } = *self.word_of(list);
-        let part = u64::from(list.index() % (1 << part_bits));
-        let ahead = (part * self.geometry.unit(level.into())) >> part_bits;
+        let Word { level, parts, .. } = *self.word_of(list);
+        let part = u64::from(list.index() % parts);
+        let ahead = part * self.geometry.unit(level.into()) / u64::from(parts);
         self.start_of(list).saturating_add(ahead)
     }
 
@@ -202,6 +202,12 @@ impl Slots {
     #[inline(always)]
     pub(super) fn occupy(&mut self, list: EntryIndex, start: u64) {
         self.next = self.next.min(start);
+        self.mark(list);
+    }
+
+    /// Notes only that a list has an entry, which is enough during a pass.
+    #[inline(always)]
+    pub(super) fn mark(&mut self, list: EntryIndex) {
         let index = (list.index() / PER_WORD) as usize;
         self.words[index].occupied |= 1 << (list.index() % PER_WORD);
         self.summaries[index / 64 % SUMMARIES] |= 1 << (index % 64);
@@ -236,7 +242,7 @@ impl Slots {
     /// Returns the turn of the slot to which the first occupied list of a word belongs.
     #[inline(always)]
     fn turn_in(&self, index: usize) -> Turn {
-        let Word { occupied, level, part_bits, row } = self.words[index];
+        let Word { occupied, parts, level, row } = self.words[index];
         let bit = occupied.trailing_zeros();
         let list = EntryIndex::new(index as u32 * PER_WORD + bit);
         let row = &self.rows[usize::from(row) % 64];
@@ -249,8 +255,8 @@ impl Slots {
             let start = self.now & rotation.wrapping_neg() | offset;
             (start, start | !row.start)
         };
-        let parts = 1 << part_bits;
-        let lists = occupied >> bit & ((1 << (parts - bit % parts)) - 1);
+        // All bits of the word up to that of the slot's last part, without those before `bit`.
+        let lists = (occupied & u64::MAX >> (63 - (bit | (parts - 1)))) >> bit;
         Turn { start, last, level, list, lists }
     }
 
@@ -273,9 +279,9 @@ impl Slots {
     /// one for the timers beyond all levels.
     #[inline(always)]
     pub(super) fn slot_of(&self, list: EntryIndex) -> (usize, usize) {
-        let Word { level, part_bits, .. } = *self.word_of(list);
+        let Word { level, parts, .. } = *self.word_of(list);
         let ahead = list.index() - self.levels[usize::from(level)];
-        (level.into(), (ahead >> part_bits) as usize)
+        (level.into(), (ahead / parts) as usize)
     }
 
     /// Returns the last level that has an entry.
