@@ -8,7 +8,9 @@
 //! have failed **parks**: it sets a mark for sleepers, tries once more, and sleeps.
 //! An unlock wakes one sleeper, and only if no waiter is awake. One is enough: if
 //! threads outnumber processors, further ones would only keep the others from
-//! running (DESIGN.md, "A lock whose waiters ask, and then sleep").
+//! running. A waiter that has slept in vain for a tenth of a second **claims** the lock: it sleeps
+//! again, until an unlock takes the lock once more and hands it over. Otherwise, threads that come
+//! back at once could keep it out for ever (DESIGN.md, "A lock whose waiters ask, and then sleep").
 //!
 //! # Why no sleeper is forgotten
 //!
@@ -52,25 +54,31 @@ const STAND_OFF: u32 = 1_700;
 /// The length of a lone waiter's sleep that no wake-up ends. The nth of several sleeps n times as
 /// long.
 const LONGEST: Duration = Duration::from_millis(1);
-/// The most times. It bounds what a missed mark costs the last of a crowd.
-const MOST_TIMES: u32 = 100;
+/// The most times. It bounds what a missed mark costs the last of a crowd, and how long a waiter
+/// sleeps in vain before it claims the lock.
+const MOST_TIMES: u32 = if IS_MODEL { 1 } else { 100 };
 
 /// A bit of `wanted`: a waiter has requested the lock.
 const REQUESTED: u32 = 1;
 /// A bit of `wanted`: a waiter sleeps or is about to.
 const PARKED: u32 = 2;
+/// One claim in `wanted`, which counts them above its two bits.
+const CLAIM: u32 = 4;
 
 /// The lock without its value.
 #[derive(Default, Debug)]
 pub struct RawLock<P> {
     taken: AtomicBool,
-    /// `{ PARKED, REQUESTED }`. Waiters sleep on this word.
+    /// `{ claims, PARKED, REQUESTED }`. Waiters sleep on this word.
     wanted: AtomicU32,
     /// The number of waiters that are awake.
     active: AtomicU32,
     /// The number of waiters that have slept and do not hold the lock yet.
     sleepers: AtomicU32,
     parker: P,
+    /// Whether the lock, which is taken, belongs to a claimant. Claimants sleep on this word.
+    handed: AtomicU32,
+    claimants: P,
 }
 
 impl<P: Parker> RawLock<P> {
@@ -133,7 +141,11 @@ impl<P: Parker> RawLock<P> {
 
     fn sleep(&self, pause: &impl Fn(u32)) {
         let sleepers = self.sleepers.fetch_add(1, Ordering::Relaxed) + 1;
-        while !self.park(LONGEST * sleepers.min(MOST_TIMES)) && !self.request(pause) {}
+        let times = sleepers.min(MOST_TIMES);
+        let limit = LONGEST * times;
+        if !(0..MOST_TIMES.div_ceil(times)).any(|_| self.park(limit) || self.request(pause)) {
+            self.claim(limit);
+        }
         let others = self.sleepers.fetch_sub(1, Ordering::Relaxed) - 1;
         if others > 0 {
             self.wanted.fetch_or(PARKED, Ordering::Relaxed);
@@ -153,10 +165,31 @@ impl<P: Parker> RawLock<P> {
         found || self.attempt()
     }
 
-    /// Stands off for a waiter that has requested the lock. Wakes one if all
-    /// waiters sleep.
+    /// Blocks until the lock is handed over or free, and takes it. Looks again after each `limit`.
+    #[cold]
+    pub fn claim(&self, limit: Duration) {
+        self.wanted.fetch_add(CLAIM, Ordering::AcqRel);
+        fence(Ordering::SeqCst);
+        while !self.attempt() && self.handed.swap(0, Ordering::Acquire) == 0 {
+            self.claimants.park(&self.handed, 0, limit);
+        }
+        self.wanted.fetch_sub(CLAIM, Ordering::Relaxed);
+    }
+
+    /// Hands the lock to a claimant, or stands off for a waiter that has requested it. Wakes one
+    /// if all waiters sleep.
     #[cold]
     fn serve_waiters(&self) {
+        let is_claimed = || self.wanted.load(Ordering::Relaxed) >= CLAIM;
+        if is_claimed() && self.try_lock() {
+            // Nobody withdraws a claim without holding the lock.
+            if !is_claimed() {
+                return self.unlock();
+            }
+            // An exchange, because a model doesn't order a store among those of claimants.
+            self.handed.swap(1, Ordering::Release);
+            return self.claimants.wake_one(&self.handed);
+        }
         // If the request is old, no waiter takes the lock, and a sleeper must be
         // woken all the same.
         if self.unset(REQUESTED) && self.stand_off() {

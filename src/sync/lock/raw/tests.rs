@@ -187,6 +187,27 @@ fn each_sleeper_wakes_the_next() {
     assert_eq!(lock.active.load(Ordering::Relaxed), 0);
 }
 
+/// However soon others come back.
+#[test]
+fn a_waiter_that_slept_in_vain_is_handed_the_lock() {
+    let (lock, holds) = (RawLock::<CondvarParker>::default(), Mutex::new(Vec::new()));
+    assert!(lock.try_lock());
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            lock.wait(|_| ());
+            holds.lock().unwrap().push("the waiter");
+            lock.unlock();
+        });
+        while lock.wanted.load(Ordering::Relaxed) < CLAIM {
+            thread::yield_now();
+        }
+        lock.unlock();
+        lock.hold(|| holds.lock().unwrap().push("whoever comes first"));
+    });
+    assert_eq!(holds.into_inner().unwrap(), ["the waiter", "whoever comes first"]);
+    assert!(lock.wanted.load(Ordering::Relaxed) < CLAIM);
+}
+
 /// Tests the lock as it is on systems without a futex.
 #[test]
 fn one_holder_at_a_time_on_condition_variables() {
