@@ -69,10 +69,8 @@ impl Sealed for TaskEngine {
     fn start_workers(&self, count: usize) -> Result<(), StartError> {
         let workers = &self.engine.core().workers;
         let start = |number| worker::start(&self.engine, number);
-        match workers.set_wanted(count, || self.is_shut_down(), start) {
-            None => Err(StartError::ShutDown),
-            Some(started) => started.map_err(StartError::Thread),
-        }
+        let started = workers.set_wanted(count, || self.is_shut_down(), start);
+        started.ok_or(StartError::ShutDown)?.map_err(StartError::Thread)
     }
 }
 
@@ -294,6 +292,26 @@ impl TaskEngine {
         self.engine.core().cancel_then(id, Cancel::without_payload)
     }
 
+    /// Cancels many tasks, and returns the answer of [`cancel`](TaskEngine::cancel) for each,
+    /// with its id, in the order of `ids`. Drops the closures in this call; see
+    /// [`Engine::cancel_many`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel::{Cancel, TaskEngine};
+    ///
+    /// let timers = TaskEngine::builder().start()?;
+    /// let retry = |n| timers.run_after(Duration::from_secs(9), move || println!("retry {n}"));
+    /// let ids = [retry(1)?, retry(2)?];
+    /// timers.cancel(ids[0]);
+    /// let answers = timers.cancel_many(&ids);
+    /// assert_eq!(answers, [(ids[0], Cancel::Gone), (ids[1], Cancel::Cancelled(()))]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn cancel_many(&self, ids: &[TimerId]) -> Vec<(TimerId, Cancel<()>)> {
+        without_payloads(self.engine.cancel_many(ids))
+    }
+
     /// Cancels the tasks that have this name, oldest first: all of them if `max` is
     /// `None`, otherwise at most `max`. Returns the answer for each, with its id. A task in
     /// its last run is [`Cancel::Running`], and does not count towards `max`. See
@@ -346,25 +364,7 @@ impl TaskEngine {
     pub fn join(&self) {
         self.engine.core().workers.wait_until_ended();
     }
-}
 
-/// Drops the closures from the answers.
-fn without_payloads(answers: Vec<(TimerId, Cancel<Task>)>) -> Vec<(TimerId, Cancel<()>)> {
-    let answers = answers.into_iter();
-    answers.map(|(id, answer)| (id, answer.without_payload())).collect()
-}
-
-impl Builder<TaskEngine> {
-    /// Sets the number of worker threads, up to 4,096. Defaults to one.
-    /// [`TaskEngine::set_workers`] changes it while the engine runs. An engine that a
-    /// [`Driver`](crate::Driver) drives has none.
-    pub fn workers(mut self, workers: usize) -> Builder<TaskEngine> {
-        self.workers = workers;
-        self
-    }
-}
-
-impl TaskEngine {
     /// Returns the number of workers that the engine is to have: the number given to
     /// [`Builder::workers`](crate::Builder::workers) or, last, to
     /// [`set_workers`](TaskEngine::set_workers). Returns zero if a
@@ -423,5 +423,20 @@ impl TaskEngine {
         self.start_workers(workers)?;
         self.engine.core().doorbell(0).wake_receivers();
         Ok(())
+    }
+}
+
+/// Drops the closures from the answers.
+fn without_payloads(answers: Vec<(TimerId, Cancel<Task>)>) -> Vec<(TimerId, Cancel<()>)> {
+    answers.into_iter().map(|(id, answer)| (id, answer.without_payload())).collect()
+}
+
+impl Builder<TaskEngine> {
+    /// Sets the number of worker threads, up to 4,096. Defaults to one.
+    /// [`TaskEngine::set_workers`] changes it while the engine runs. An engine that a
+    /// [`Driver`](crate::Driver) drives has none.
+    pub fn workers(mut self, workers: usize) -> Builder<TaskEngine> {
+        self.workers = workers;
+        self
     }
 }

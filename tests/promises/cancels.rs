@@ -115,11 +115,13 @@ fn promise_04_a_task_yet_to_be_notified_is_not_gone() {
         let task = told.of(|firing| (firing.id(), firing.outcome()));
         Timer::after(SECOND, task).notified()
     };
-    let cancels: [fn(&TaskEngine, TimerId) -> bool; 4] = [
+    let cancels: [fn(&TaskEngine, TimerId) -> bool; 6] = [
         |tasks, id| matches!(Engine::cancel(tasks, id), it @ Cancel::Notified if it.is_cancelled()),
-        |tasks, id| matches!(tasks.cancel_many(&[id, id])[..], [(_, Cancel::Notified), _]),
+        |tasks, id| matches!(Engine::cancel_many(tasks, &[id, id])[..], [(_, Cancel::Notified), _]),
         |tasks, id| matches!(Engine::cancel_and_wait(tasks, id), Cancel::Notified),
         |tasks, id| tasks.cancel(id) == Cancel::Cancelled(()),
+        |tasks, id| tasks.cancel_all() == [(id, Cancel::Cancelled(()))],
+        |tasks, id| tasks.cancel_many(&[id]) == [(id, Cancel::Cancelled(()))],
     ];
     for (n, cancel) in cancels.into_iter().enumerate() {
         let id = tasks.run(notified()).unwrap();
@@ -134,7 +136,7 @@ fn promise_04_a_task_yet_to_be_notified_is_not_gone() {
     unstarted.start().unwrap();
     assert_eq!(told.next(), (id, CloseReason::Cancelled));
     clock.run_until(at(2_000));
-    assert_eq!(ends(engine), [0, 0, 5, 0, 0]);
+    assert_eq!(ends(engine), [0, 0, 7, 0, 0]);
 }
 
 #[test]
@@ -156,12 +158,10 @@ fn promise_04_cancelling_many_answers_like_cancelling_each() {
     let (ran, gone) = (Cancel::Running, || Cancel::Gone);
     let [far, elsewhere, waits] = ["far", "elsewhere", "waits"].map(Cancel::Cancelled);
     let expected = [gone(), ran, far, gone(), elsewhere, gone(), waits];
-    let expected = ids.into_iter().zip(expected);
-    assert!(engine.cancel_many(&ids).into_iter().eq(expected));
+    assert!(ids.into_iter().zip(expected).eq(engine.cancel_many(&ids)));
     drop(taken);
     assert_eq!((engine.ledger().live, other.ledger().live), (0, 1));
     assert!(engine.cancel_many(&[]).is_empty());
     let ids: Vec<_> = (0..1_000).map(|_| engine.after(SECOND, "many")).collect();
-    let cancelled = engine.cancel_many(&ids);
-    assert!(cancelled.iter().all(|(_, answer)| answer.is_cancelled()));
+    assert!(engine.cancel_many(&ids).iter().all(|(_, answer)| answer.is_cancelled()));
 }
