@@ -898,7 +898,7 @@ mod tests {
             wheel.schedule_at(Tick(1), Payload { alive: Rc::clone(&alive), is_fragile });
         }
         assert!(catch_unwind(AssertUnwindSafe(|| wheel.clear())).is_err());
-        assert_eq!((wheel.len(), Rc::strong_count(&alive)), (1, 2));
+        assert_eq!((wheel.len(), Rc::strong_count(&alive)), (0, 1));
         wheel.assert_consistent();
     }
 }

@@ -4,7 +4,6 @@
 mod tests;
 
 use alloc::collections::{BinaryHeap, VecDeque};
-use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
@@ -519,10 +518,7 @@ impl<K, T> KeyedWheel<K, T> {
     /// ```
     pub fn clear(&mut self) {
         (self.by_hash, self.found) = Default::default();
-        let all: Vec<TimerId> = self.wheel.iter().map(|(id, ..)| id).collect();
-        let removed: Vec<_> = all.into_iter().map(|id| self.wheel.cancel(id)).collect();
-        // The caller's code runs last.
-        drop(removed);
+        self.wheel.clear();
     }
 
     /// Gives back the memory that the wheel does not need for its timers: see

@@ -136,7 +136,8 @@ impl<T> Wheel<T> {
         (self.id(entry), self.due_at(entry), self.entries.payload(entry))
     }
 
-    /// Removes all timers and keeps the clock.
+    /// Removes all timers and keeps the clock. If dropping a payload panics, all timers have been
+    /// removed already, and the other payloads are dropped, too.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
@@ -147,11 +148,12 @@ impl<T> Wheel<T> {
     /// assert!(wheel.is_empty());
     /// ```
     pub fn clear(&mut self) {
-        let mut cursor = Cursor::START;
+        let (mut cursor, mut payloads) = (Cursor::START, Vec::with_capacity(self.len()));
         while let Some(entry) = self.next_entry(&mut cursor, &mut { usize::MAX }) {
             self.entries.forget_if_moved(entry);
-            drop(self.remove_linked(entry));
+            payloads.push(self.remove_linked(entry));
         }
+        // The payloads are dropped last, because that runs the caller's code.
         drop(self.give_back());
     }
 
