@@ -287,13 +287,14 @@ impl TaskEngine {
 
     /// Cancels a task. [`Cancel::Running`] means that the task is running
     /// and will not run again. Drops the closure in this call, unless the
-    /// task is [`notified`](Timer::notified); see [`Engine::cancel`].
+    /// task is [`notified`](Timer::notified), and returns [`Cancel::Cancelled`] in both
+    /// cases, never [`Cancel::Notified`]; to tell them apart, call [`Engine::cancel`].
     pub fn cancel(&self, id: TimerId) -> Cancel<()> {
         self.engine.core().cancel_then(id, Cancel::without_payload)
     }
 
     /// Cancels many tasks, and returns the answer of [`cancel`](TaskEngine::cancel) for each,
-    /// with its id, in the order of `ids`. Drops the closures in this call; see
+    /// with its id, in the order of `ids`. Takes fewer locks than single calls; see
     /// [`Engine::cancel_many`].
     ///
     /// ```
@@ -313,9 +314,9 @@ impl TaskEngine {
     }
 
     /// Cancels the tasks that have this name, oldest first: all of them if `max` is
-    /// `None`, otherwise at most `max`. Returns the answer for each, with its id. A task in
-    /// its last run is [`Cancel::Running`], and does not count towards `max`. See
-    /// [`Engine::cancel_by_name`].
+    /// `None`, otherwise at most `max`. Returns the answer of [`cancel`](TaskEngine::cancel)
+    /// for each, with its id. A task in its last run is [`Cancel::Running`], and does not
+    /// count towards `max`. See [`Engine::cancel_by_name`].
     pub fn cancel_by_name(
         &self,
         name: &str,
@@ -324,16 +325,17 @@ impl TaskEngine {
         without_payloads(self.engine.cancel_by_name(name, max))
     }
 
-    /// Cancels all tasks, without shutting the engine down. Returns the answer for each
-    /// that had not ended, with its id; see [`Engine::cancel_all`].
+    /// Cancels all tasks, without shutting the engine down. Returns the answer of
+    /// [`cancel`](TaskEngine::cancel) for each that had not ended, with its id; see
+    /// [`Engine::cancel_all`].
     pub fn cancel_all(&self) -> Vec<(TimerId, Cancel<()>)> {
         without_payloads(self.engine.cancel_all())
     }
 
     /// Cancels a task and blocks until it is no longer running and, if it is
-    /// [`notified`](Timer::notified), has been told of the end; see
-    /// [`Engine::cancel_and_wait`]. Does not block when called from within the
-    /// task itself. Two tasks that wait for each other block for ever.
+    /// [`notified`](Timer::notified), has been told of the end. Returns the answer of
+    /// [`cancel`](TaskEngine::cancel); see [`Engine::cancel_and_wait`]. Does not block when
+    /// called from within the task itself. Two tasks that wait for each other block for ever.
     pub fn cancel_and_wait(&self, id: TimerId) -> Cancel<()> {
         self.engine.cancel_and_wait(id).without_payload()
     }

@@ -13,8 +13,11 @@ pub enum Cancel<T> {
     /// The timer was live and will not fire. This is its payload.
     Cancelled(T),
     /// The timer was live and will not fire. Its task runs once more, or once it is
-    /// started, and learns the outcome; the payload stays with the task. Returned only for
-    /// [`notified`](crate::Timer::notified) timers.
+    /// started, and learns the outcome; the payload stays with the task. Only an
+    /// [`Engine`](crate::Engine) returns this, and only for
+    /// [`notified`](crate::Timer::notified) timers: a
+    /// [`TaskEngine`](crate::TaskEngine::cancel) never returns closures, and answers
+    /// `Cancelled(())` for them as for all others.
     Notified,
     /// A worker has a firing of the timer at this moment. The timer will not fire
     /// again: it does not repeat, and [`Firing::rearm`](crate::Firing::rearm) and
