@@ -319,8 +319,9 @@ impl<T> Unstarted<T> {
     /// ends at once.
     ///
     /// # Errors
-    /// Returns the timer if the engine was shut down meanwhile. If a cancel has returned its
-    /// payload, nothing is left to return: the call succeeds, and no count has the timer.
+    /// Returns the timer if the engine was shut down meanwhile. If a cancel before the shutdown
+    /// has returned the payload, there is no timer to return: the call then succeeds, but
+    /// the timer isn't counted anywhere.
     pub fn start(mut self) -> Result<TimerId, Refused<Timer<T>>> {
         self.owned = false;
         self.core.start(self.id)
