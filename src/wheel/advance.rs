@@ -52,7 +52,9 @@ impl<T> Expired<T> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use = "when more is due, `advance` wants to be called again"]
 pub enum Advance {
-    /// All timers that were due have fired. What became due during the call waits for the next.
+    /// All timers that were due when the pass began, with its first call, have fired, and so have
+    /// those whose tick came during it. Timers that have become overdue since it began, also
+    /// between two of its calls, wait for the next call; [`Wheel::next_wakeup`] then returns now.
     /// The wheel's clock stands at the requested tick, or further if it stood there.
     Done,
     /// The budget is used up: call again.
