@@ -223,7 +223,9 @@ impl<T> Engine<T> {
     /// Does not block when called from within the timer's own task, even if that
     /// task drives another engine whose task makes the call. A worker that calls
     /// this for an [`Expired`](crate::Expired) that it holds itself blocks for
-    /// ever; so do two tasks that wait for each other.
+    /// ever; so do two tasks that wait for each other. A waker must not call
+    /// this: it may be called by a [`recv_async`](crate::Queue::recv_async) that has claimed
+    /// a firing and not yet returned it, and might then block for ever.
     pub fn cancel_and_wait(&self, id: TimerId) -> Cancel<T> {
         let cancelled = self.cancel(id);
         // A timer that is gone may have been shut down during its firing.
