@@ -104,7 +104,9 @@ pub struct KeyedExpired<K, T> {
 
 /// A timer that was refused because its key is in use. The wheel is unchanged.
 ///
-/// Returned by [`KeyedWheel::try_insert`].
+/// Returned by [`KeyedWheel::try_insert`]. Its fields can be borrowed, so it is [`Sync`] only if
+/// key and payload are, as `?` needs for a `Box<dyn Error + Send + Sync>` or an `anyhow::Error`.
+/// Otherwise `.map_err(|refused| refused.to_string())?` keeps the message for such a box.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DuplicateKey<K, T> {
