@@ -144,14 +144,14 @@ impl Handlers {
     }
 }
 
-/// Returns the next occurrence of a job, if it recurs: not that of the run, if the clock was set back
-/// before it.
+/// Returns the next occurrence of a job, if it recurs: not that of the run, the last one by its due
+/// time, if the clock was set back before it.
 fn next_after(job: &StoredJob, now: WallTime) -> Result<Option<WallTime>, InvalidCron> {
     let Some(recurrence) = &job.recurrence else { return Ok(None) };
-    match recurrence.try_next_after(now) {
-        Ok(Some(same)) if same == job.due => recurrence.try_next_after(same),
-        next => next,
-    }
+    let next = recurrence.try_next_after(now)?;
+    let Some(again) = next.filter(|&next| next <= job.due) else { return Ok(next) };
+    let following = recurrence.try_next_after(again)?;
+    Ok(if following.is_none_or(|it| it > job.due) { following } else { next })
 }
 
 /// Calls a handler. A panic is a failure.
