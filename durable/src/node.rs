@@ -18,13 +18,14 @@ use parking_lot::{Condvar, Mutex};
 use tickwheel::{Engine, Time, TimerId};
 
 use self::held::Held;
+use self::lanes::Lane;
 pub(crate) use self::lanes::Lanes;
 use crate::job::JobId;
 use crate::observe::Observer;
 use crate::pace::Pace;
 use crate::store::{Answer, Change, DueJob, Hear, News, Result, Store, StoreError};
 use crate::wall::{WallClock, WallTime};
-use crate::window::{Aimed, Window};
+use crate::window::{ASKS, Aimed, Window};
 
 pub(crate) struct Settings {
     pub(crate) owner: String,
@@ -100,9 +101,10 @@ impl Node {
         settings: Settings,
     ) -> Node {
         let wall = store.clock().unwrap_or_else(|| Arc::clone(&local));
-        let window =
-            |lane| Window::new(engine.clone(), lane, settings.window, settings.window_jobs);
-        let windows = (0..settings.lanes.lanes.len()).map(window).collect();
+        let window = |(lane, of): (usize, &Lane)| {
+            Window::new(engine.clone(), lane, settings.window, settings.window_jobs, of.most)
+        };
+        let windows = settings.lanes.lanes.iter().enumerate().map(window).collect();
         let (time, now) = (engine.now(), wall.now());
         Node {
             store,
@@ -163,12 +165,12 @@ impl Node {
 
     fn room_beside(&self, windows: &[Window], lane: usize) -> usize {
         let (window, now, lanes) = (&windows[lane], self.now(), &self.settings.lanes.lanes);
-        if self.has_interrupted(windows, now) {
+        if windows.iter().any(|window| window.has_interrupted(now)) {
             // Its process may have died of it: others would die with it again. Those beyond their
             // limits may never return.
             let running: usize = windows.iter().map(Window::running).sum();
             let is_alone = running == self.late();
-            return usize::from(is_alone && window.has_interrupted(now, lanes[lane].most));
+            return usize::from(is_alone && window.has_interrupted(now));
         }
         if !window.full_for().is_zero() {
             return 0;
@@ -182,11 +184,6 @@ impl Node {
         let at_work: usize = beside.map(|(window, _)| window.at_work()).sum();
         let started = self.settings.workers.saturating_add(self.pace.ahead());
         room.min(started.saturating_sub(at_work))
-    }
-
-    fn has_interrupted(&self, windows: &[Window], now: WallTime) -> bool {
-        let mut beside = windows.iter().zip(&self.settings.lanes.lanes);
-        beside.any(|(window, lane)| window.has_interrupted(now, lane.most))
     }
 
     /// Waits until a job of a lane may be started, or the node is shut down. Returns how many may, and
@@ -226,8 +223,8 @@ impl Node {
         let mut fired = Vec::new();
         for aimed in aimed {
             // A load may have brought an interrupted job since the room was found. It is the first.
-            let waits =
-                self.has_interrupted(&windows, now) && !windows[lane].is_interrupted(aimed.id);
+            let waits = windows.iter().any(|window| window.has_interrupted(now))
+                && !windows[lane].is_interrupted(aimed.id);
             if waits || self.room_beside(&windows, lane) == 0 {
                 windows[lane].put_back(aimed)
             } else {
@@ -331,10 +328,11 @@ impl Node {
     fn settle_one(&self, windows: &mut [Window], change: &Change, answer: &Answer, now: WallTime) {
         match (change, answer) {
             (_, Answer::Started { .. } | Answer::Changed(_)) => {}
-            (Change::Start { id, version, .. }, Answer::Full) => {
-                let (id, version) = (*id, *version);
-                let aimed = Aimed { id, version };
-                windows.iter_mut().for_each(|window| window.put_off(aimed));
+            (Change::Start { id, .. }, Answer::Full) => {
+                windows.iter_mut().for_each(|window| window.put_off(*id, false));
+            }
+            (Change::Start { id, version: ASKS, .. }, Answer::Stale(_)) => {
+                windows.iter_mut().for_each(|window| window.put_off(*id, true));
             }
             (Change::Start { id, .. } | Change::Finish { id, .. }, answer) => {
                 for window in windows.iter_mut().filter(|window| window.has(*id)) {
@@ -366,6 +364,8 @@ impl Node {
 
 #[cfg(test)]
 mod tests {
+    use tickwheel::VirtualClock;
+
     use super::*;
     use crate::job::Job;
     use crate::store::{NewJob, RedbStore, Then};
@@ -385,7 +385,11 @@ mod tests {
     }
 
     fn node_with(store: impl Store, lease: Duration) -> Node {
-        let (engine, _clock) = Engine::builder().queues(3).start_virtual().unwrap();
+        node_and_clock(store, lease).0
+    }
+
+    fn node_and_clock(store: impl Store, lease: Duration) -> (Node, VirtualClock) {
+        let (engine, virtual_clock) = Engine::builder().queues(3).start_virtual().unwrap();
         let mut lanes = Lanes::default();
         lanes.add("job".into(), None, true);
         lanes.add("limited".into(), Some(1), true);
@@ -400,7 +404,7 @@ mod tests {
             keeps_dead: None,
             lanes,
         };
-        Node::new(Box::new(store), Arc::new(clock()), engine, settings)
+        (Node::new(Box::new(store), Arc::new(clock()), engine, settings), virtual_clock)
     }
 
     /// A request for a lease fails, and so does the recovery; the next request is granted.
@@ -479,21 +483,40 @@ mod tests {
         assert_eq!(node.room(0), 64);
     }
 
-    /// As many of its kind run on other nodes as may, perhaps for long.
+    /// As many of its kind run on other nodes as may, perhaps for long. It asks for room, and others wait
+    /// once there is some.
     #[test]
     fn durable_07_an_interrupted_job_without_room_keeps_no_others() {
-        let node = node();
+        let second = Duration::from_secs(1);
+        let (node, clock) = node_and_clock(RedbStore::in_memory_by(clock()), second * 10);
         node.keep();
-        let (id, version) = (JobId::new(WallTime::default(), 1), 1);
-        let (due, fence) = (node.now(), node.lease().unwrap().fence);
-        let job = DueJob { id, version, due, is_interrupted: true, kind: Some(0) };
+        let fence = node.lease().unwrap().fence;
+        let settle =
+            |id, version, answer| node.settle(&[Change::Start { id, version, fence }], &[answer]);
+        let other = fire(&node, 0, 1, false).unwrap();
+        let (id, version) = (JobId::new(WallTime::default(), 2), 1);
+        let job = DueJob { id, version, due: node.now(), is_interrupted: true, kind: Some(1) };
         node.hear(News::Placed(vec![job]));
-        let (fired, start) = (Aimed { id, version }, Change::Start { id, version, fence });
-        assert!(node.fire(0, vec![fired]).is_some());
-        node.settle(&[start], &[Answer::Full]);
-        assert!(!node.windows.lock()[0].full_for().is_zero());
-        assert_eq!(node.room(0), 0, "would try again and again");
-        assert!(!node.windows.lock()[0].has_interrupted(node.now(), usize::MAX));
+        let fire = || node.fire(1, vec![Aimed { id, version }]).unwrap().1[0].version;
+        for _ in 0..7 {
+            assert_eq!((node.room(0), node.room(1)), (3, 1), "others would wait in vain");
+            assert_eq!(fire(), ASKS, "it would begin beside another");
+            assert_eq!(node.room(1), 0, "it would be asked twice");
+            settle(id, ASKS, Answer::Full);
+            assert_eq!((node.room(0), node.room(1)), (3, 0), "it would ask again at once");
+            clock.advance(second);
+        }
+        assert_eq!(fire(), ASKS);
+        settle(id, ASKS, Answer::Stale(job));
+        assert_eq!((node.room(0), node.room(1)), (0, 0), "it waits for the other one");
+        settle(other, 1, Answer::Gone);
+        assert_eq!((node.room(0), node.room(1)), (0, 1));
+        assert_eq!(fire(), 1);
+        assert_eq!((node.room(0), node.room(1)), (0, 0), "it runs alone");
+        settle(id, 1, Answer::Full);
+        clock.advance(second);
+        assert_eq!((node.room(0), node.room(1)), (4, 1), "another node was faster");
+        assert_eq!(fire(), ASKS);
     }
 
     /// Places a job that is due, and returns it if it may be started.
@@ -521,7 +544,12 @@ mod tests {
     fn durable_07_an_interrupted_job_waits_for_room_in_its_lane() {
         let node = node();
         node.keep();
-        let id = fire(&node, 1, 1, false).unwrap();
+        let id = fire(&node, 1, 1, true).unwrap();
+        let (due, fence) = (node.now(), node.lease().unwrap().fence);
+        let job = DueJob { id, version: 1, due, is_interrupted: true, kind: Some(1) };
+        let asks = Change::Start { id, version: ASKS, fence };
+        node.settle(&[asks], &[Answer::Stale(job)]);
+        assert_eq!(fire(&node, 1, 1, true), Some(id));
         let limit = node.begin_run(id, Duration::MAX).unwrap();
         node.note_late(limit, id, || true);
         assert_eq!(fire(&node, 1, 2, true), None);

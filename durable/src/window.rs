@@ -31,8 +31,8 @@ const TRY_AGAIN: Duration = Duration::from_secs(3_600);
 const READ_AGAIN: Duration = Duration::from_secs(1);
 /// The pause before jobs of a kind are tried again of which as many run on all nodes as may.
 const FULL: Duration = Duration::from_millis(100);
-/// The same after an interrupted one, for which all others of the node have waited.
-const REST: Duration = Duration::from_secs(5);
+/// The version with which the store is asked whether there is room. No job has it, so none begins.
+pub(crate) const ASKS: u64 = 0;
 
 /// The payload of a timer: the job that it stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,6 +48,8 @@ pub(crate) struct Window {
     length: Duration,
     /// The largest number of armed jobs.
     most: usize,
+    /// How many of its jobs may run at a time.
+    limit: usize,
     horizon: WallTime,
     /// Whether the horizon was lowered because the window was full.
     is_cut: bool,
@@ -64,6 +66,9 @@ pub(crate) struct Window {
     returned: usize,
     /// Until when none of its jobs is tried.
     full_until: Option<Time>,
+    /// Whether there is room for an interrupted job. If its kind has a limit, the store is asked, and
+    /// others do not wait for the job before.
+    has_room: bool,
     /// When it may be loaded again, if the last load failed.
     unread_until: Option<WallTime>,
 }
@@ -78,8 +83,9 @@ struct Armed {
 
 enum Held {
     Armed(Armed),
-    /// Being started, or running, since its due time. The end of the run says where the job goes.
-    Running(WallTime),
+    /// Being started, or running, since its due time, with its version. The end of the run says where
+    /// the job goes.
+    Running(WallTime, u64),
     /// The handler has returned, and its outcome is not durable.
     Returned,
 }
@@ -90,12 +96,14 @@ impl Window {
         queue: usize,
         length: Duration,
         most: usize,
+        limit: usize,
     ) -> Window {
         Window {
             engine,
             queue,
             length,
             most,
+            limit,
             horizon: WallTime::default(),
             is_cut: false,
             filled: most,
@@ -105,6 +113,7 @@ impl Window {
             set_aside: HashMap::new(),
             returned: 0,
             full_until: None,
+            has_room: limit == usize::MAX,
             unread_until: None,
         }
     }
@@ -128,13 +137,13 @@ impl Window {
         self.running() - self.returned
     }
 
-    /// Returns whether a job is at work or, beside `most` at most, may be tried of which an earlier run
-    /// has begun and not ended.
-    pub(crate) fn has_interrupted(&self, now: WallTime, most: usize) -> bool {
-        let has_room = self.running() < most && self.full_for().is_zero();
+    /// Returns whether a job is at work or may be started of which an earlier run has begun and not
+    /// ended.
+    pub(crate) fn has_interrupted(&self, now: WallTime) -> bool {
+        let has_room = self.has_room && self.running() < self.limit;
         let is_now = |id: &JobId| match self.jobs.get(id) {
             Some(Held::Armed(armed)) => armed.due <= now && has_room,
-            held => matches!(held, Some(Held::Running(_))),
+            held => matches!(held, Some(Held::Running(..))),
         };
         self.interrupted.iter().any(is_now)
     }
@@ -286,8 +295,9 @@ impl Window {
             return None;
         }
         self.armed.remove(&(due, id));
-        self.jobs.insert(id, Held::Running(due));
-        Some(aimed)
+        self.jobs.insert(id, Held::Running(due, version));
+        let asks = !self.has_room && self.is_interrupted(id);
+        Some(if asks { Aimed { id, version: ASKS } } else { aimed })
     }
 
     /// Takes note that a job no longer has to run alone.
@@ -309,28 +319,32 @@ impl Window {
 
     /// Takes note that a handler has returned. The run ends with the commit of its outcome.
     pub(crate) fn note_return(&mut self, id: JobId) {
-        if let Some(held @ Held::Running(_)) = self.jobs.get_mut(&id) {
+        if let Some(held @ Held::Running(..)) = self.jobs.get_mut(&id) {
             *held = Held::Returned;
             self.returned += 1;
         }
     }
 
-    /// Takes note that a job waits until another of its kind has ended, on whatever node.
-    pub(crate) fn put_off(&mut self, aimed: Aimed) {
-        if let Some(&Held::Running(due)) = self.jobs.get(&aimed.id) {
-            self.armed.insert((due, aimed.id));
-            self.aim(aimed, due, due);
-            let pause = if self.is_interrupted(aimed.id) { REST } else { FULL };
-            self.full_until = Some(self.engine.now() + pause);
+    /// Takes note that a job waits until another of its kind has ended, on whatever node; or that it
+    /// has asked, and there is room.
+    pub(crate) fn put_off(&mut self, id: JobId, has_room: bool) {
+        if let Some(&Held::Running(due, version)) = self.jobs.get(&id) {
+            self.armed.insert((due, id));
+            self.aim(Aimed { id, version }, due, due);
+            self.full_until = (!has_room).then(|| self.engine.now() + FULL);
+            self.has_room = has_room;
         }
     }
 
     /// Takes note of the end of a run, or of a start that was refused.
     pub(crate) fn end_run(&mut self, id: JobId) {
         match self.jobs.get(&id) {
-            Some(Held::Running(_)) => {}
+            Some(Held::Running(..)) => {}
             Some(Held::Returned) => self.returned -= 1,
             Some(Held::Armed(_)) | None => return,
+        }
+        if self.is_interrupted(id) {
+            self.has_room = self.limit == usize::MAX;
         }
         self.forget(id);
     }
@@ -370,7 +384,7 @@ impl Window {
     /// full, the furthest job leaves it.
     fn arm(&mut self, job: DueJob, now: WallTime) {
         match self.jobs.get(&job.id) {
-            Some(Held::Running(_) | Held::Returned) => return,
+            Some(Held::Running(..) | Held::Returned) => return,
             Some(Held::Armed(armed)) if armed.version >= job.version => return,
             _ => self.remove(job.id),
         }

@@ -374,7 +374,8 @@ pub enum Change {
     /// `Full`, `Stale`, `Gone` or `Fenced`. If the job was started under the same lease already,
     /// answers `Started` and counts nothing. `Stale` means that the job was moved: it waits then,
     /// even if an earlier try of this change has started it. `Full` means that as many jobs of
-    /// its kind run on all nodes as may. To a job of a paused kind, answers `Gone`.
+    /// its kind run on all nodes as may, whatever the version: a node asks with the version 0, which no
+    /// job has, whether there is room. To a job of a paused kind, answers `Gone`.
     Start {
         /// The job.
         id: JobId,

@@ -24,7 +24,7 @@ fn window() -> Window {
 
 fn window_and_clock() -> (Window, VirtualClock) {
     let (engine, clock) = Engine::builder().start_virtual().unwrap();
-    let mut window = Window::new(engine, 0, Duration::from_secs(10), 3);
+    let mut window = Window::new(engine, 0, Duration::from_secs(10), 3, usize::MAX);
     let (horizon, most) = window.begin_load(at(100));
     assert_eq!((horizon, most), (at(110), 3));
     window.end_load(&read(&[], most), at(100));
@@ -160,19 +160,6 @@ fn durable_14_a_job_that_was_set_aside_comes_back() {
     clock.advance(Duration::from_secs(3_600));
     window.end_load(&read(&[job(1, 2, 105)], most), at(100));
     assert_eq!((window.armed(), window.set_aside()), (1, 0));
-}
-
-/// While one is due, nothing else begins: it is tried again later than others.
-#[test]
-fn durable_07_an_interrupted_job_without_room_rests() {
-    for (is_interrupted, rests) in [(false, FULL), (true, REST)] {
-        let mut window = window();
-        let found = DueJob { is_interrupted, ..job(1, 1, 100) };
-        window.place(found, at(100));
-        assert!(fires(&mut window, found, 100));
-        window.put_off(Aimed { id: found.id, version: 1 });
-        assert_eq!(window.full_for(), rests);
-    }
 }
 
 /// Otherwise a full window would not load again before these are due.

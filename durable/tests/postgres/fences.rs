@@ -2,6 +2,8 @@
 
 use std::sync::mpsc::channel;
 
+use tickwheel_durable::Attempt;
+
 use super::*;
 
 fn insert(store: &PostgresStore, due: u64) -> DueJob {
@@ -55,7 +57,10 @@ fn a_kind_is_full_when_as_many_run_as_may() {
     let (first, second) = (insert(&store, 5), insert(&store, 6));
     assert_eq!([(); 2].map(|()| attempts(start(&store, lease, first))), [1, 1]);
     assert_eq!(start(&store, lease, second), Answer::Full);
+    let asks = DueJob { version: 0, ..second };
+    assert_eq!(start(&store, lease, asks), Answer::Full);
     finish(&store, lease, first);
+    assert_eq!(start(&store, lease, asks), Answer::Stale(second));
     assert_eq!(attempts(start(&store, lease, second)), 1);
 }
 
@@ -457,4 +462,50 @@ fn durable_14_an_error_of_the_server_is_none_of_the_jobs() {
     assert!(matches!(commit("25006"), Err(StoreError::Refused(_))));
     assert!(matches!(commit("XX001").unwrap()[..], [Answer::Damaged(_)]));
     assert!(matches!(commit("XX002").unwrap()[..], [Answer::Damaged(_)]));
+}
+
+/// Another node has the only place of its kind, for long. Of another kind, one job runs for as long, and
+/// those beside it begin.
+#[test]
+fn durable_07_an_interrupted_job_without_room_keeps_no_others() {
+    let Some(schema) = Schema::new() else { return };
+    let (dies, stays) = (schema.open(), schema.open());
+    let kind = || [Kind { most: Some(1), ..Kind::from("note") }];
+    let old = dies.acquire("dies", &kind(), HOUR).unwrap().unwrap();
+    // A node that comes gets the last half of the shards.
+    let jobs: Vec<DueJob> = (1..=15).map(|due| insert(&dies, due)).collect();
+    let (first, last) = (jobs[0], jobs[14]);
+    let rest = jobs[1..14].iter().map(|job| Change::Cancel(Target::Id(job.id)));
+    dies.commit(&rest.collect::<Vec<_>>()).unwrap();
+    assert_eq!(attempts(start(&dies, old, last)), 1);
+    dies.give_back(old);
+    let lease = stays.acquire("stays", &kind(), HOUR).unwrap().unwrap();
+    until("the jobs are here", || stays.renew(lease, HOUR).unwrap() && due(&stays, lease) == 2);
+    assert_eq!(attempts(start(&stays, lease, first)), 1);
+
+    let (ledger, (leave, left)) = (Ledger::default(), channel::<()>());
+    let (begun, left) = (ledger.clone(), Mutex::new(left));
+    let free = move |attempt: &Attempt| {
+        let text = String::from_utf8_lossy(attempt.payload());
+        begun.note("node", &text);
+        if text == "long" {
+            left.lock().unwrap().recv().unwrap();
+        }
+    };
+    let node = ledger.builder("node").limit_on_all_nodes("note", 1).handler("free", free);
+    let node = node.open(schema.open()).unwrap();
+    let free = |text: String| node.schedule(Job::new("free", text)).unwrap();
+    free("long".to_owned());
+    until("it has the interrupted job", || {
+        stays.renew(lease, HOUR).unwrap();
+        due(&stays, lease) == 1 && ledger.of("node") == 1
+    });
+    for number in 0..20 {
+        thread::sleep(millis(50));
+        free(number.to_string());
+        until("others begin", || ledger.of("node") == number + 2);
+    }
+    finish(&stays, lease, first);
+    leave.send(()).unwrap();
+    until("the interrupted job has run", || node.count(List::Live).unwrap() == 0);
 }

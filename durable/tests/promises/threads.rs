@@ -127,9 +127,19 @@ fn a_handler_that_does_not_return_is_seen_and_stops_nothing() {
     drop(leave);
 }
 
-/// Four jobs were running when their process died.
 #[test]
 fn durable_07_interrupted_jobs_run_alone() {
+    interrupted_jobs_run_alone(|builder| builder);
+}
+
+/// They ask whether there is room.
+#[test]
+fn durable_07_interrupted_jobs_of_a_limited_kind_run_alone() {
+    interrupted_jobs_run_alone(|builder| builder.limit("note", 3));
+}
+
+/// Four jobs were running when their process died.
+fn interrupted_jobs_run_alone(set: impl Fn(Builder) -> Builder) {
     let store = RedbStore::in_memory();
     let kinds = kinds();
     let fence = store.acquire("node", &kinds, HOUR).unwrap().unwrap().fence;
@@ -151,7 +161,7 @@ fn durable_07_interrupted_jobs_run_alone() {
         }
         sender.send(()).unwrap();
     };
-    let builder = Durable::builder().owner("node").workers(4);
+    let builder = set(Durable::builder().owner("node").workers(4));
     let _jobs = builder.handler("note", handler).open(store).unwrap();
     (0..40).for_each(|_| receiver.recv_timeout(SECOND * 60).unwrap());
     assert_eq!(beside.load(Ordering::SeqCst), 0);
