@@ -737,6 +737,11 @@ mod tests {
         // What is vacant is not given back all at once.
         assert!(rooms[0] == rooms[1] && rooms[1] > rooms[2] && rooms[2] > rooms[3], "{rooms:?}");
         assert!(wheel.entries.bytes() <= bytes + 16 * 32);
+        // In the end, nothing but room for a few timers is left, however little it would be.
+        wheel.reserve(1_000);
+        (1..980).for_each(|n| _ = wheel.schedule_at(Tick(n), n));
+        wheel.shrink();
+        assert_eq!(wheel.entries.room, (980 + 16) * Entries::<u64>::STRIDE);
         assert_eq!(wheel.cancel(ids[0]), Some(0));
         wheel.assert_consistent();
     }

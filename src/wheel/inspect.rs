@@ -237,6 +237,12 @@ mod tests {
         assert_eq!((wheel.step(Tick(64), &mut budget, true), budget), (Step::Paused, 0));
         let inward = &wheel.levels(usize::MAX)[0].timers;
         assert_eq!(inward.iter().sum::<usize>(), 10);
+        // Nor do the turns of slots, if each has one timer that was postponed.
+        let mut wheel = Wheel::new(64);
+        let ids: Vec<_> = (1..50).map(|n| wheel.schedule_at(Tick(n), n)).collect();
+        ids.into_iter().for_each(|id| assert!(wheel.reschedule(id, Tick(60))));
+        budget = 10;
+        assert_eq!((wheel.step(Tick(59), &mut budget, true), budget), (Step::Paused, 0));
     }
 
     #[test]

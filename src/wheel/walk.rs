@@ -273,8 +273,10 @@ mod tests {
         for empty in ways {
             let (mut wheel, _) = after_a_peak(10_000);
             (0..2).for_each(|n| _ = wheel.schedule_at(Tick(1 << 50), n));
+            wheel.heap.reserve(10_000);
             empty(&mut wheel);
             assert_eq!(wheel.entries.bytes(), Wheel::<u64>::new(64).entries.bytes());
+            assert_eq!(wheel.heap.capacity(), 0);
             wheel.assert_consistent();
         }
     }

@@ -313,4 +313,9 @@ fn what_was_postponed_makes_no_search_necessary_at_every_call() {
     assert!((3_000..3_100).all(|n| cache.pop_first().unwrap().key == n));
     assert_eq!(cache.found.len(), FOUND_AT_ONCE - 100);
     assert_eq!(cache.pop_first().map(|first| first.key), Some(0));
+    // One that was postponed to the first tick of a later slot is behind an older one there.
+    let mut cache = KeyedWheel::new(64);
+    [(0, 9), (1, 5)].iter().for_each(|&(key, at)| _ = cache.insert(key, Tick(at), ()));
+    assert!(cache.reschedule(&1, Tick(9)));
+    assert!((0..2).all(|n| cache.pop_first().unwrap().key == n));
 }

@@ -174,7 +174,10 @@ fn a_timer_that_is_moved_while_it_is_sorted_waits_for_the_next_pass() {
 fn a_paused_cascade_keeps_the_clock_before_its_slot() {
     let (two, one) = (Op::Fill(Delay::Near(4), 2, 0), Op::Advance(Delay::Near(4), 1));
     let late = Op::Schedule(Delay::Past(0));
-    run(0, &[two, one, late, Op::Pop(Delay::Near(9), 9)]);
+    run(0, &[two.clone(), one.clone(), late, Op::Pop(Delay::Near(9), 9)]);
+    // Nor does what it has brought fire before an older timer that it has not reached.
+    let [away, back] = [5, 4].map(|by| Op::Move(0, Delay::Near(by)));
+    run(0, &[two, away, back, one, Op::Pop(Delay::Pass, 9)]);
 }
 
 #[test]
