@@ -78,6 +78,13 @@ fn promise_04_a_cancel_reaches_a_chain_that_a_worker_holds() {
         let report = engine.reports().try_recv().unwrap();
         assert_eq!(report.reason, CloseReason::Cancelled);
     }
+    // Its last firing, too, which completes it all the same.
+    let (engine, clock) = virtual_engine();
+    let id = engine.put(Timer::every(MS, 7).times(1));
+    let due = take_next(&engine, &clock);
+    assert_eq!(engine.cancel(id), Cancel::Running);
+    drop(refused(due, Refusal::Cancelled));
+    assert_eq!(ends(&engine), [0, 1, 0, 0, 0]);
 }
 
 #[test]
@@ -119,13 +126,15 @@ fn promise_04_a_cancel_voids_the_next_firing_of_a_running_task() {
                 let refused = !again || firing.rearm(MS) == Err(Refusal::Cancelled);
                 (firing.is_cancelled(), refused)
             });
-            let timer = Timer::after(MS, task).named(CHAIN);
+            let timer = Timer::after(MS, task).named(CHAIN).reported();
             // If it knows the answer, it is not notified.
             timers.run(if again { timer.notified() } else { timer }).unwrap();
             clock.run_until(at(9));
             assert_eq!(told.all(), [(true, true)]);
             assert_eq!(timers.snapshot().panics, 0);
             assert_eq!(ends(&timers), [0, 0, 1, 0, 0]);
+            let report = timers.reports().try_recv().unwrap();
+            assert_eq!(report.deadline, at(if before { 1 } else { 2 }));
         }
     }
 }

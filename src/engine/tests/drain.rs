@@ -76,8 +76,10 @@ fn a_drain_stops_at_what_is_due_until_it_has_left() {
     assert_eq!(stop, 6);
     assert_eq!(shard().moved, 0);
     // What is moved to where the walk has been is found by the next one.
-    engine.reschedule(ids[1], Duration::ZERO).unwrap();
-    assert_eq!(shard().moved, 1);
+    for moves in 1..3 {
+        engine.reschedule(ids[1], Duration::ZERO).unwrap();
+        assert_eq!(shard().moved, moves);
+    }
     assert!(!stops(&engine, &mut cursor, last));
     assert!(stops(&engine, &mut Cursor::START.clone(), last));
 }

@@ -92,6 +92,9 @@ fn an_engine_is_behind_until_its_due_timers_are_found() {
     let late = engine.schedule(Timer::after(SECOND, 4)).unwrap();
     engine.reschedule(late, crate::Time::START).unwrap();
     assert_eq!(behind(), bit);
+    // Nor one that was for the past when it was scheduled.
+    engine.schedule(Timer::at(crate::Time::START, 5)).unwrap();
+    assert_eq!(behind(), bit);
 }
 
 #[test]
