@@ -64,6 +64,7 @@ fn e02_a_wait_that_begins_after_a_shutdown_panics() {
     assert!(ended.poll().is_ready());
     ended.reset(HOUR);
     is_refused(|| ended.poll());
+    assert!(ended.poll().is_ready(), "it is refused once");
     // What is ready needs no timer.
     let ready = timers.timeout(HOUR, std::future::ready(7));
     assert_eq!(ByHand::new(ready).poll(), Poll::Ready(Ok(7)));

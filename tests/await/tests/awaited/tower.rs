@@ -17,7 +17,10 @@ async fn stuck() -> (&'static Timers, VirtualClock, Call) {
     let timers = timers.leak();
     let stuck = service_fn(|()| pending::<Result<(), Infallible>>());
     let service = ServiceBuilder::new().layer(TimeoutLayer::on(timers, LIMIT));
-    let call = tokio::spawn(service.service(stuck).oneshot(()));
+    let call = service.service(stuck).call(());
+    // The limit runs from the first poll.
+    clock.advance(LIMIT / 2);
+    let call = tokio::spawn(call);
     while timers.ledger().live == 0 {
         yield_now().await;
     }
