@@ -215,10 +215,7 @@ impl Alarm {
     fn set(&self, arming: &mut Arming, deadline: Tick) {
         arming.readable_at = deadline;
         match &self.device {
-            Device::Timer(timer) => {
-                let never = deadline == Tick::MAX;
-                timer.set((!never).then(|| self.tick.start_of(deadline)));
-            }
+            Device::Timer(timer) => timer.set(self.tick.start_of(deadline)),
             // The sleeper reads `armed` itself.
             Device::Condvar(changed) => changed.notify_all(),
             Device::Nobody => {}

@@ -48,7 +48,7 @@ mod no_timer {
             Ok(None)
         }
 
-        pub(crate) fn set(&self, _: Option<Time>) {
+        pub(crate) fn set(&self, _: Time) {
             match *self {}
         }
 

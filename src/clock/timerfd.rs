@@ -39,14 +39,11 @@ impl TimerFd {
         Ok(TimerFd { fd, clock })
     }
 
-    /// Wakes the reader at `time`, or never if `time` is `None`. If `time` has passed,
-    /// wakes the reader at once. What has expired before is no longer to be read.
-    pub(crate) fn set(&self, time: Option<Time>) {
-        let raw = match time {
-            // Zero, and only zero, would disarm the timer.
-            Some(time) => self.clock.raw(time).max(1),
-            None => 0,
-        };
+    /// Wakes the reader at `time`, which is centuries away if it never comes. If `time` has
+    /// passed, wakes the reader at once. What has expired before is no longer to be read.
+    pub(crate) fn set(&self, time: Time) {
+        // Zero, and only zero, would disarm the timer.
+        let raw = self.clock.raw(time).max(1);
         let mut spec = disarmed();
         spec.it_value.tv_sec = seconds(raw);
         spec.it_value.tv_nsec = (raw % 1_000_000_000) as _;

@@ -12,7 +12,6 @@
 
 use core::ffi::c_void;
 use core::ptr;
-use core::time::Duration;
 use std::io;
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle, RawHandle};
 
@@ -72,12 +71,10 @@ impl WaitableTimer {
         Ok(None)
     }
 
-    /// Wakes the sleeper at `time`, or never if `time` is `None`. If `time` has passed,
-    /// wakes the sleeper at once.
-    pub(crate) fn set(&self, time: Option<Time>) {
-        // A cancelled timer would keep a signal that nobody has waited for.
-        let delay = time.map_or(Duration::MAX, |time| time - Time::from_nanos(self.clock.nanos()));
-        let due_time = due_time(delay);
+    /// Wakes the sleeper at `time`, which is centuries away if it never comes. If `time` has
+    /// passed, wakes the sleeper at once.
+    pub(crate) fn set(&self, time: Time) {
+        let due_time = due_time(time - Time::from_nanos(self.clock.nanos()));
         let timer = self.handle.as_raw_handle();
         // SAFETY: the handle is a timer, the due time is valid for reads, and no
         // routine is called.
