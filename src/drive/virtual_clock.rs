@@ -242,10 +242,7 @@ impl VirtualClock {
         let member: StdArc<dyn Follower + Send + Sync> = StdArc::new(Member(Arc::clone(core)));
         let mut engines = self.shared.engines.lock();
         let others = engines.iter().filter(|other| !other.has_ended());
-        let following = others.cloned().chain([member]).collect();
-        let before = std::mem::replace(&mut *engines, following);
-        drop(engines);
-        drop(before);
+        *engines = others.cloned().chain([member]).collect();
     }
 
     fn engines(&self) -> Engines {
