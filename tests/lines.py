@@ -13,7 +13,7 @@ LIMITS = {
     "wheel": 1_768,
     "tests": 11_992,
     "tests and models": 14_696,
-    "documents": 3_270,
+    "documents": 3_269,
 }
 
 
