@@ -39,9 +39,9 @@ const CALLS: [Call; 24] = [
     Call { name: "wheel: postpone", instructions: 51, run: wheel_postpone },
     Call { name: "wheel: disarm and arm", instructions: 84, run: wheel_reuse },
     Call { name: "wheel: bring forward", instructions: 108, run: wheel_bring_forward },
-    Call { name: "wheel: schedule, cascade and expire", instructions: 352, run: wheel_expire },
-    Call { name: "wheel: alone on a tick", instructions: 397, run: wheel_alone },
-    Call { name: "wheel: alone, two cascades away", instructions: 397, run: wheel_alone_far },
+    Call { name: "wheel: schedule, cascade and expire", instructions: 338, run: wheel_expire },
+    Call { name: "wheel: alone on a tick", instructions: 390, run: wheel_alone },
+    Call { name: "wheel: alone, two cascades away", instructions: 390, run: wheel_alone_far },
     Call { name: "wheel: all on a tick", instructions: 113, run: wheel_burst },
     Call {
         name: "wheel: advance over nothing",
