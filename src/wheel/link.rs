@@ -96,9 +96,7 @@ impl<T> Wheel<T> {
     /// be due.
     #[inline(always)]
     pub(super) fn link_inward(&mut self, entry: EntryIndex) {
-        if self.entries.get(entry).has(DISARMED) {
-            self.set_deadline(entry, Tick::MAX);
-        }
+        // A disarmed timer goes the way of its last deadline, too.
         let deadline = self.entries.get(entry).deadline;
         if deadline == self.slots.now {
             self.append_in_order(DUE, entry);
