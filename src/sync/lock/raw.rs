@@ -24,6 +24,8 @@
 //! - *A wake-up between the last attempt and the sleep* clears the mark. The sleep
 //!   begins only if the word has not changed.
 //! - *A sleeper that takes the lock* sets the mark again for the other sleepers.
+//! - *A claim* is a mark that only its waiter takes back, when it holds the lock. An unlock that
+//!   finds the lock taken again leaves the claim to the next one.
 //!
 //! The fence of an unlock restrains only the compiler, because a real one costs as
 //! much as the swap. The processor may therefore check for a mark before other
