@@ -136,8 +136,8 @@ impl<T> Wheel<T> {
         (self.id(entry), self.due_at(entry), self.entries.payload(entry))
     }
 
-    /// Removes all timers and keeps the clock. If dropping a payload panics, all timers have been
-    /// removed already, and the other payloads are dropped, too.
+    /// Removes all timers and keeps the clock. Moves the payloads into a vector first: if dropping
+    /// one of them panics, all timers have been removed already, and the others are dropped, too.
     ///
     /// ```
     /// use tickwheel::{Tick, Wheel};
