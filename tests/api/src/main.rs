@@ -61,7 +61,7 @@ fn listing((package, _, sets): Library) -> String {
 fn rustdoc(package: &str, features: &str) -> Value {
     let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     let arguments = format!(
-        "rustdoc --quiet -p {package} --lib {features} --target-dir=target -- \
+        "rustdoc --quiet -p {package} --lib {features} --target-dir=target/checked -- \
          -Zunstable-options --output-format=json --cap-lints=allow --cfg=at_{}",
         now.as_nanos()
     );
@@ -69,7 +69,7 @@ fn rustdoc(package: &str, features: &str) -> Value {
     cargo.args(arguments.split(' ')).current_dir(root(""));
     let status = cargo.env("RUSTDOC", root("tests/api/rustdoc")).status();
     assert!(status.is_ok_and(|status| status.success()), "rustdoc fails");
-    let text = read(&format!("target/doc/{}.json", package.replace('-', "_")));
+    let text = read(&format!("target/checked/doc/{}.json", package.replace('-', "_")));
     serde_json::from_str(&text).expect("JSON")
 }
 
