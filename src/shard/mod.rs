@@ -43,7 +43,6 @@
 pub(crate) mod body;
 pub(crate) mod credit;
 mod end;
-mod expire;
 mod lent;
 pub(crate) mod names;
 mod ready;
