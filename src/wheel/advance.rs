@@ -407,7 +407,7 @@ impl<T> Wheel<T> {
                 // It arrives in the cache until it is the turn of this part again. To store to
                 // it would wait for that.
                 self.entries.prefetch(after);
-                self.entries.links_mut(list).next = after;
+                self.entries.links_mut()(list).next = after;
                 self.link_inward(entry);
             } else {
                 break;

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! A stamp without a sequence number belongs to a vacant entry. The vacant entries hang on a
-//! list, too, the last vacated one in front.
+//! list, too, the last vacated one at its end.
 //!
 //! All unsafe code of the wheels is in this file. It rests on one rule: an [`EntryIndex`]
 //! that a caller uses came from the same storage, and no entry was cut off since that holds
@@ -379,9 +379,10 @@ impl<T> Entries<T> {
     /// Returns a vacant entry, which the caller fills, if there is room for one.
     #[inline(always)]
     pub(super) fn pop_vacant(&mut self) -> Option<EntryIndex> {
-        if let Some(vacant) = self.first_of(VACANT) {
-            self.cut_before(VACANT, self.links(vacant).next);
-            return Some(vacant);
+        let last = self.links(VACANT).prev;
+        if last != VACANT {
+            self.unlink(last);
+            return Some(last);
         }
         let added = (self.used < self.room).then_some(EntryIndex(self.first + self.used))?;
         self.used += Self::STRIDE;
@@ -402,9 +403,10 @@ impl<T> Entries<T> {
     /// Stores a timer in a vacant entry.
     pub(super) fn fill(&mut self, vacant: EntryIndex, deadline: u64, stamp: Stamp, payload: T) {
         self.live += 1;
-        *self.get_mut(vacant) = Header { stamp, deadline };
         // SAFETY: the entry was vacant, so nothing is overwritten that needs dropping.
-        unsafe { (*self.entry(vacant)).payload.write(payload) };
+        let entry = unsafe { &mut *self.entry(vacant) };
+        entry.header = Header { stamp, deadline };
+        entry.payload.write(payload);
     }
 
     /// Takes a timer's payload. The entry is neither vacant nor a timer afterwards.
@@ -422,10 +424,7 @@ impl<T> Entries<T> {
 
     /// Makes an entry vacant whose timer was taken, and which hangs on no list.
     pub(super) fn vacate(&mut self, at: EntryIndex) {
-        let first = self.links(VACANT).next;
-        self.links_mut(at).next = first;
-        self.links_mut(first).prev = at;
-        self.cut_before(VACANT, at);
+        self.append(VACANT, at);
     }
 
     /// Stores a timer again under the id that it had, if possible in the entry that it had.
@@ -456,14 +455,17 @@ impl<T> Entries<T> {
         unsafe { &*self.place(at) }
     }
 
+    /// Lends the links of any entry or head, one at a time. Where several are stored to, the block
+    /// is found once: a compiler can't know that no store moves it.
+    pub(super) fn links_mut<'a>(&'a mut self) -> impl Fn(EntryIndex) -> &'a mut Links {
+        let start = self.start;
+        // SAFETY: as above. Nothing else uses the storage while it is borrowed.
+        move |at| unsafe { &mut *start.add(at.0 as usize).cast() }
+    }
+
     /// Returns the entry before this one, on whatever list it is. If it was cut off, returns it.
     pub(super) fn before(&self, at: EntryIndex) -> EntryIndex {
         if at.0 < self.first + self.used { self.links(at).prev } else { at }
-    }
-
-    pub(super) fn links_mut(&mut self, at: EntryIndex) -> &mut Links {
-        // SAFETY: as above, with `&mut self`.
-        unsafe { &mut *self.place(at) }
     }
 
     /// Links a head to itself, so that its list is empty, or an entry, so that it's on no list.
@@ -498,18 +500,20 @@ impl<T> Entries<T> {
     /// Appends an entry to a list, and returns what was the last one: the list itself, if it was
     /// empty.
     pub(super) fn append(&mut self, list: EntryIndex, at: EntryIndex) -> EntryIndex {
-        let last = core::mem::replace(&mut self.links_mut(list).prev, at);
-        *self.links_mut(at) = Links { next: list, prev: last };
-        self.links_mut(last).next = at;
+        let links = self.links_mut();
+        let last = core::mem::replace(&mut links(list).prev, at);
+        *links(at) = Links { next: list, prev: last };
+        links(last).next = at;
         last
     }
 
     /// Takes an entry off its list. Returns the list if it's empty now.
     pub(super) fn unlink(&mut self, at: EntryIndex) -> Option<EntryIndex> {
-        let Links { next, prev } = *self.links(at);
+        let links = self.links_mut();
+        let Links { next, prev } = *links(at);
         debug_assert!(prev != at, "the entry is on a list");
-        self.links_mut(next).prev = prev;
-        self.links_mut(prev).next = next;
+        links(next).prev = prev;
+        links(prev).next = next;
         // If both neighbours are the same, only the list's head is left.
         (next == prev).then_some(next)
     }
@@ -517,17 +521,18 @@ impl<T> Entries<T> {
     /// Makes `first` the first entry of `list`, and forgets the entries before it. If `first`
     /// is the list itself, the list becomes empty.
     pub(crate) fn cut_before(&mut self, list: EntryIndex, first: EntryIndex) {
-        self.links_mut(list).next = first;
-        self.links_mut(first).prev = list;
+        let links = self.links_mut();
+        links(list).next = first;
+        links(first).prev = list;
     }
 
     /// Moves all entries of a list to the end of another one.
     pub(super) fn move_all(&mut self, from: EntryIndex, to: EntryIndex) {
         let Links { next: first, prev: last } = *self.links(from);
         if first != from {
-            let end = core::mem::replace(&mut self.links_mut(to).prev, last);
+            let end = core::mem::replace(&mut self.links_mut()(to).prev, last);
             self.cut_before(end, first);
-            self.links_mut(last).next = to;
+            self.links_mut()(last).next = to;
             self.set_apart(from);
         }
     }
@@ -628,8 +633,7 @@ impl<T> Entries<T> {
         assert!(self.used <= self.room);
         assert!(self.block.capacity() <= self.block.len() + self.block.len() / 8);
         assert_eq!(self.all_timers().count(), self.live);
-        let vacant = self.on_list(VACANT).count();
-        assert_eq!(vacant, self.all().count() - self.live);
+        assert_eq!(self.on_list(VACANT).count() + self.live, self.all().count());
         let moved = self.all_timers().filter(|&at| self.is_moved(at));
         assert_eq!(moved.count(), self.moved.len());
         for at in self.all_timers() {
@@ -649,7 +653,7 @@ impl<T: Clone> Clone for Entries<T> {
         for at in self.all() {
             // The next one behind the last, as long as the list of vacant entries is empty.
             let same = copy.take_vacant();
-            *copy.links_mut(same) = *self.links(at);
+            *copy.links_mut()(same) = *self.links(at);
             if self.is_timer(at) {
                 let Header { stamp, deadline } = *self.get(at);
                 copy.fill(same, deadline, stamp, self.payload(at).clone());
