@@ -96,17 +96,16 @@ impl TimerId {
     /// Returns whether the timer belongs to this wheel.
     #[inline]
     pub(crate) fn is_of(self, wheel: WheelNumber) -> bool {
-        let other_high = (self.high.get() ^ wheel.high) & WHEEL_HIGH_MASK;
-        let other_low = (self.low ^ wheel.low) >> 32;
-        other_high | other_low == 0
+        let (high, low) = self.words_in(wheel);
+        high & WHEEL_HIGH_MASK | low >> 32 == 0
     }
 
-    /// Returns the index of the timer's entry if the timer belongs to this wheel. For any
-    /// other wheel, returns `None` or a number of more than 32 bits.
+    /// Returns both words without the number of the timer's wheel: the sequence number, followed
+    /// by 12 zeros, and the index of the entry. For any other wheel, the first word has other bits
+    /// there, or the second one has more than 32 bits.
     #[inline]
-    pub(crate) fn index_in(self, wheel: WheelNumber) -> Option<u64> {
-        let other_high = (self.high.get() ^ wheel.high) & WHEEL_HIGH_MASK;
-        (other_high == 0).then_some(self.low ^ wheel.low)
+    pub(crate) fn words_in(self, wheel: WheelNumber) -> (u64, u64) {
+        (self.high.get() ^ wheel.high, self.low ^ wheel.low)
     }
 
     #[inline]
@@ -336,8 +335,8 @@ mod tests {
             for asked in wheels.map(WheelNumber::from) {
                 let id = TimerId::new(made, MAX_SEQUENCE, u32::MAX);
                 assert_eq!(id.is_of(asked), made == asked, "{made} {asked}");
-                let index = id.index_in(asked).filter(|&index| index <= u64::from(u32::MAX));
-                assert_eq!(index.is_some(), made == asked, "{made} {asked}");
+                let own = (MAX_SEQUENCE << SEQUENCE_SHIFT, u64::from(u32::MAX));
+                assert_eq!(id.words_in(asked) == own, made == asked, "{made} {asked}");
             }
         }
     }

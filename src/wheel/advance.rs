@@ -458,7 +458,7 @@ impl<T> Wheel<T> {
             *budget -= 1;
             let Reverse((deadline, stamp, entry)) = self.heap.pop()?;
             // It may have ended or moved since it was put there.
-            let found = self.entries.find(entry.index().into(), stamp);
+            let found = self.entries.find((stamp.word(), entry.index().into()));
             let header = found.map(|entry| self.entries.get(entry));
             if header.is_some_and(|header| header.has(SORTING) && header.deadline == deadline) {
                 self.entries.unlink(entry);

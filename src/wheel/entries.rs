@@ -87,11 +87,6 @@ impl Stamp {
     /// The stamp of a vacant entry.
     pub(super) const NONE: Stamp = Stamp(0);
 
-    /// Returns the stamp of an id's timer, but for its tag.
-    pub(super) fn of(id: TimerId) -> Stamp {
-        Stamp(id.sequence() << Self::TAG_BITS)
-    }
-
     /// Returns the stamp with the next sequence number, or `None` if this has the last one.
     pub(super) fn next(self) -> Option<Stamp> {
         self.0.checked_add(1 << Self::TAG_BITS).map(Stamp)
@@ -100,6 +95,11 @@ impl Stamp {
     /// Returns the stamp with this tag instead of its own.
     pub(super) fn with(self, tag: Tag) -> Stamp {
         Stamp(self.0 & !Self::TAG_MASK | u64::from(tag.0) & Self::TAG_MASK)
+    }
+
+    /// Returns the first [word](TimerId::words_in) of a timer's id.
+    pub(super) fn word(self) -> u64 {
+        self.0 & !Self::TAG_MASK
     }
 
     pub(crate) fn sequence(self) -> u64 {
@@ -209,8 +209,8 @@ pub(crate) struct Entries<T> {
     /// The number of timers.
     pub(super) live: usize,
     block: Vec<MaybeUninit<u64>>,
-    /// The timers that aren't at the index in their id, by sequence number: that index, and
-    /// their entry.
+    /// The timers that aren't at the index in their id, by the first word of their id: that
+    /// index, and their entry.
     moved: BTreeMap<u64, (u32, EntryIndex)>,
     payloads: PhantomData<T>,
 }
@@ -341,17 +341,18 @@ impl<T> Entries<T> {
         is_entry.then_some(EntryIndex(index as u32))
     }
 
-    /// Returns the timer with this stamp, but for its tag, at this index.
-    pub(super) fn find(&self, index: u64, stamp: Stamp) -> Option<EntryIndex> {
+    /// Returns the timer to which an id with these [words](TimerId::words_in) leads, if it is at
+    /// the index in the id.
+    pub(super) fn find(&self, (word, index): (u64, u64)) -> Option<EntryIndex> {
         let at = self.entry_at(index)?;
-        let is_same = (self.get(at).stamp.0 ^ stamp.0) >> Stamp::TAG_BITS == 0;
+        let is_same = self.get(at).stamp.word() == word;
         is_same.then_some(at)
     }
 
-    /// Returns the timer with this stamp if it isn't at the index in its id.
+    /// Does so if the timer isn't at the index in the id.
     #[cold]
-    pub(super) fn find_moved(&self, index: u64, stamp: Stamp) -> Option<EntryIndex> {
-        let &(own, at) = self.moved.get(&stamp.sequence())?;
+    pub(super) fn find_moved(&self, (word, index): (u64, u64)) -> Option<EntryIndex> {
+        let &(own, at) = self.moved.get(&word)?;
         // Another wheel's id has a larger number here.
         (u64::from(own) == index).then_some(at)
     }
@@ -363,14 +364,14 @@ impl<T> Entries<T> {
 
     /// Returns the index in a timer's id.
     pub(super) fn index_in_id(&self, at: EntryIndex) -> u32 {
-        if self.is_moved(at) { self.moved[&self.get(at).stamp.sequence()].0 } else { at.0 }
+        if self.is_moved(at) { self.moved[&self.get(at).stamp.word()].0 } else { at.0 }
     }
 
     /// Forgets where a timer is that is about to be taken.
     #[inline]
     pub(super) fn forget_if_moved(&mut self, at: EntryIndex) {
         if self.is_moved(at) {
-            self.moved.remove(&self.get(at).stamp.sequence());
+            self.moved.remove(&self.get(at).stamp.word());
         }
     }
 
@@ -429,7 +430,7 @@ impl<T> Entries<T> {
 
     /// Stores a timer again under the id that it had, if possible in the entry that it had.
     pub(super) fn put_back(&mut self, id: TimerId, deadline: u64, payload: T) -> EntryIndex {
-        let stamp = Stamp::of(id);
+        let stamp = Stamp(id.sequence() << Stamp::TAG_BITS);
         let own = self.entry_at(id.index().into());
         if let Some(own) = own.filter(|&own| !self.is_timer(own)) {
             self.unlink(own);
@@ -438,7 +439,7 @@ impl<T> Entries<T> {
         }
         let other = self.take_vacant();
         self.fill(other, deadline, stamp.with(Tag(MOVED)), payload);
-        self.moved.insert(stamp.sequence(), (id.index(), other));
+        self.moved.insert(stamp.word(), (id.index(), other));
         other
     }
 
@@ -637,8 +638,8 @@ impl<T> Entries<T> {
         let moved = self.all_timers().filter(|&at| self.is_moved(at));
         assert_eq!(moved.count(), self.moved.len());
         for at in self.all_timers() {
-            let (index, stamp) = (self.index_in_id(at).into(), self.get(at).stamp);
-            let found = self.find(index, stamp).or(self.find_moved(index, stamp));
+            let words = (self.get(at).stamp.word(), self.index_in_id(at).into());
+            let found = self.find(words).or(self.find_moved(words));
             assert_eq!(found, Some(at));
         }
     }

@@ -153,7 +153,7 @@ impl<T> Wheel<T> {
     pub(crate) fn set_in_place(&mut self, entry: EntryIndex, deadline: Tick) -> bool {
         let now = self.slots.now;
         let header = self.entries.get_mut(entry);
-        let is_enough = now < header.deadline && header.deadline <= deadline.0;
+        let is_enough = header.deadline <= deadline.0 && now < header.deadline;
         if is_enough && deadline == Tick::MAX {
             header.mark(DISARMED);
         } else if is_enough {

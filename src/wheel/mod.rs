@@ -364,7 +364,7 @@ impl<T> Wheel<T> {
     #[inline]
     pub fn cancel(&mut self, id: TimerId) -> Option<T> {
         // What is seldom needed is in another call, so that nothing is saved for it.
-        let found = self.entries.find(id.index_in(self.number)?, Stamp::of(id));
+        let found = self.entries.find(id.words_in(self.number));
         let plain = found.filter(|&entry| self.len() > 1 && !self.entries.is_moved(entry));
         let Some(entry) = plain else { return self.cancel_slowly(id) };
         // The stamp, which was just compared, is cleared first: after a store to another entry,
@@ -504,10 +504,10 @@ impl<T> Wheel<T> {
     }
 
     pub(crate) fn find(&self, id: TimerId) -> Option<EntryIndex> {
-        let (index, stamp) = (id.index_in(self.number)?, Stamp::of(id));
-        match self.entries.find(index, stamp) {
+        let words = id.words_in(self.number);
+        match self.entries.find(words) {
             Some(entry) => Some(entry),
-            None => self.entries.find_moved(index, stamp),
+            None => self.entries.find_moved(words),
         }
     }
 
@@ -515,7 +515,7 @@ impl<T> Wheel<T> {
     pub(crate) fn find_own(&self, id: TimerId) -> Option<EntryIndex> {
         debug_assert!(id.is_of(self.number));
         // No owner of a shared wheel re-arms timers, so all are where their ids say.
-        self.entries.find(id.index().into(), Stamp::of(id))
+        self.entries.find(id.words_in(id.wheel()))
     }
 
     pub(crate) fn set_tag(&mut self, entry: EntryIndex, tag: Tag) {
