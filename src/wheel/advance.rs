@@ -306,10 +306,6 @@ impl<T> Wheel<T> {
                 }
                 self.sort_or_link(first);
             }
-            // The most common end, which needs no call. No slot of this tick has timers.
-            if self.slots.now == to && !self.is_sorting {
-                return self.end_pass(self.slots.next_turn().start);
-            }
             if let Some(step) = self.take_turn(to, budget) {
                 return step;
             }
@@ -324,9 +320,9 @@ impl<T> Wheel<T> {
 
     /// Ends a pass, at the tick that it leads to. The next turn begins at `next`.
     #[inline(always)]
-    fn end_pass(&mut self, next: u64) -> Step {
-        self.slots.now = self.pass.1;
-        self.ended = self.pass;
+    fn end_pass(&mut self, to: u64, next: u64) -> Step {
+        self.slots.now = to;
+        self.ended = (self.pass.0, to);
         if self.entries.is_empty(OVERDUE) {
             (self.slots.next, self.slots.is_exact) = (next, true);
         }
@@ -345,7 +341,7 @@ impl<T> Wheel<T> {
         let turn = self.slots.next_turn();
         // Nothing is due at the end of time: see `Wheel::reschedule`.
         if turn.start > to || turn.start == Tick::MAX.0 {
-            return Some(self.end_pass(turn.start));
+            return Some(self.end_pass(to, turn.start));
         } else if *budget == 0 {
             return Some(Step::Paused);
         }
@@ -368,7 +364,7 @@ impl<T> Wheel<T> {
             self.ahead = self.entries.links(turn.list).prev;
             self.entries.move_all(turn.list, DUE);
         } else {
-            self.cascading = (turn.list, turn.lists);
+            self.cascading = (turn.list, turn.lists >> turn.lists.trailing_zeros());
         }
         None
     }
@@ -377,7 +373,7 @@ impl<T> Wheel<T> {
     /// is due before the slot's end.
     #[inline(always)]
     fn sole_of(&self, turn: Turn) -> Option<EntryIndex> {
-        if turn.lists == 1 { self.entries.sole_of(turn.list) } else { None }
+        if turn.lists.is_power_of_two() { self.entries.sole_of(turn.list) } else { None }
     }
 
     /// Returns the tick at which a shard wants to be visited: that of [`Wheel::next_wakeup`] or,
@@ -395,31 +391,32 @@ impl<T> Wheel<T> {
     fn cascade(&mut self, budget: &mut usize) -> bool {
         let (first, mut left) = self.cascading;
         let (mut round, mut budget_left) = (left, *budget);
-        while left != 0 {
+        while left != 0 && budget_left > 0 {
             let list = first.nth(round.trailing_zeros());
             let entry = self.entries.links(list).next;
-            if entry == list {
-                self.entries.set_apart(list);
+            let after = self.entries.links(entry).next;
+            // It arrives in the cache until it is the turn of this part again. To store to
+            // it would wait for that.
+            self.entries.prefetch(after);
+            self.entries.links_mut()(list).next = after;
+            if after == list {
+                self.entries.links_mut()(list).prev = list;
                 left &= !(round & round.wrapping_neg());
-            } else if budget_left > 0 {
+            }
+            // During a pause, all its timers may have been cancelled.
+            if entry != list {
                 budget_left -= 1;
-                let after = self.entries.links(entry).next;
-                // It arrives in the cache until it is the turn of this part again. To store to
-                // it would wait for that.
-                self.entries.prefetch(after);
-                self.entries.links_mut()(list).next = after;
                 self.link_inward(entry);
-            } else {
-                break;
             }
             round &= round - 1;
             round = if round == 0 { left } else { round };
         }
         *budget = budget_left;
-        self.cascading.1 = left;
-        self.cascading().for_each(|list| {
+        for list in first.picked(left) {
             self.entries.cut_before(list, self.entries.links(list).next);
-        });
+            left &= !(u64::from(self.entries.is_empty(list)) << (list.index() - first.index()));
+        }
+        self.cascading.1 = left;
         self.is_sorting |= self.take_unsorted(DUE);
         left == 0
     }
@@ -516,6 +513,20 @@ impl<T> Wheel<T> {
 mod tests {
     use super::*;
     use crate::wheel::Geometry;
+
+    #[test]
+    fn a_part_whose_timers_were_cancelled_during_a_pause_is_not_left_to_cascade() {
+        for budget in [0, 9] {
+            let mut wheel = Wheel::new(64);
+            // The first part of a slot, and the last one.
+            let [_, second, third] = [65, 126, 127].map(|tick| wheel.schedule_at(Tick(tick), tick));
+            assert_eq!(wheel.advance(Tick(64), 1, |_, _| panic!("fired")), Advance::More);
+            assert_eq!([second, third].map(|id| wheel.cancel(id)), [Some(126), Some(127)]);
+            assert_eq!(wheel.advance(Tick(64), budget, |_, _| panic!("fired")), Advance::Done);
+            assert_eq!(wheel.next_wakeup(), Some(Tick(65)));
+            wheel.assert_consistent();
+        }
+    }
 
     #[test]
     fn a_budget_that_ends_among_overdue_timers_leaves_the_clock_alone() {

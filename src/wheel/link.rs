@@ -191,7 +191,7 @@ impl<T> Wheel<T> {
     /// Takes an entry off its list.
     pub(crate) fn unlink(&mut self, entry: EntryIndex) {
         if let Some(list) = self.entries.unlink(entry) {
-            self.slots.vacate(list, 1);
+            self.slots.vacate(list, 1 << (list.index() % u64::BITS));
         }
     }
 

@@ -76,8 +76,7 @@ struct Word {
     /// The number of parts of a slot, a power of two.
     parts: u32,
     level: u8,
-    /// The first row of the level.
-    row: u8,
+    row: Row,
 }
 
 /// The turn of a slot.
@@ -90,7 +89,7 @@ pub(super) struct Turn {
     pub(super) level: u8,
     /// The first of the slot's lists that has an entry.
     pub(super) list: EntryIndex,
-    /// A bit for each of the slot's lists that has an entry, from that one on.
+    /// The bits of the slot's lists that have an entry.
     pub(super) lists: u64,
 }
 
@@ -114,15 +113,15 @@ impl Slots {
             let shift = row.saturating_sub(parts.ilog2());
             let same = Row { first, mask: lists - 1, shift, start: u64::MAX << row };
             rows[row as usize..64.min(row + bits) as usize].fill(same);
-            let word = Word { occupied: 0, parts, level: level as u8, row: row as u8 };
+            let word = Word { occupied: 0, parts, level: level as u8, row: rows[row as usize] };
             // The first word also has bits for lists before those of level 0.
             words.resize((first + lists).div_ceil(PER_WORD) as usize, word);
             first = words.len() as u32 * PER_WORD;
         }
         // Behind them is the list of what no level reaches.
         levels.push(first);
-        let (level, row) = (geometry.levels() as u8, (geometry.levels() as u32 * bits) as u8);
-        words.push(Word { occupied: 0, parts: 1, level, row });
+        let level = geometry.levels() as u8;
+        words.push(Word { occupied: 0, parts: 1, level, row: Row::default() });
         debug_assert!(words.len() <= 64 * SUMMARIES);
         Slots {
             geometry,
@@ -209,20 +208,24 @@ impl Slots {
     #[inline(always)]
     pub(super) fn mark(&mut self, list: EntryIndex) {
         let index = (list.index() / PER_WORD) as usize;
-        self.words[index].occupied |= 1 << (list.index() % PER_WORD);
-        self.summaries[index / 64 % SUMMARIES] |= 1 << (index % 64);
+        let word = &mut self.words[index];
+        if word.occupied == 0 {
+            self.summaries[index / 64 % SUMMARIES] |= 1 << (index % 64);
+        }
+        word.occupied |= 1 << (list.index() % PER_WORD);
     }
 
-    /// Notes that some lists of a word have become empty: a bit for each, from this one on. They
+    /// Notes that this list and others of its word have become empty, whose bits these are. They
     /// need not be a slot's.
     #[inline(always)]
     pub(super) fn vacate(&mut self, list: EntryIndex, lists: u64) {
         let index = (list.index() / PER_WORD) as usize;
         self.is_exact = false;
         if let Some(word) = self.words.get_mut(index) {
-            word.occupied &= !(lists << (list.index() % PER_WORD));
-            let is_vacant = u64::from(word.occupied == 0);
-            self.summaries[index / 64 % SUMMARIES] &= !(is_vacant << (index % 64));
+            word.occupied &= !lists;
+            if word.occupied == 0 {
+                self.summaries[index / 64 % SUMMARIES] &= !(1 << (index % 64));
+            }
         }
     }
 
@@ -245,7 +248,6 @@ impl Slots {
         let Word { occupied, parts, level, row } = self.words[index];
         let bit = occupied.trailing_zeros();
         let list = EntryIndex::new(index as u32 * PER_WORD + bit);
-        let row = &self.rows[usize::from(row) % 64];
         let (start, last) = if row.mask == 0 {
             let start = self.start_of(list);
             (start, start.saturating_add(self.geometry.unit(level.into()) - 1))
@@ -255,8 +257,8 @@ impl Slots {
             let start = self.now & rotation.wrapping_neg() | offset;
             (start, start | !row.start)
         };
-        // All bits of the word up to that of the slot's last part, without those before `bit`.
-        let lists = (occupied & u64::MAX >> (63 - (bit | (parts - 1)))) >> bit;
+        // All bits up to that of the slot's last part.
+        let lists = occupied & u64::MAX >> (63 - (bit | (parts - 1)));
         Turn { start, last, level, list, lists }
     }
 
