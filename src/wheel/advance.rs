@@ -318,18 +318,8 @@ impl<T> Wheel<T> {
         self.pass.1 == to && self.ended.0 != self.pass.0
     }
 
-    /// Ends a pass, at the tick that it leads to. The next turn begins at `next`.
-    #[inline(always)]
-    fn end_pass(&mut self, to: u64, next: u64) -> Step {
-        self.slots.now = to;
-        self.ended = (self.pass.0, to);
-        if self.entries.is_empty(OVERDUE) {
-            (self.slots.next, self.slots.is_exact) = (next, true);
-        }
-        Step::Done
-    }
-
-    /// Takes the next timer that was sorted, if any is left, or else gives the next slot its turn.
+    /// Takes the next timer that was sorted, if any is left, or else gives the next slot its
+    /// turn, or ends the pass.
     #[inline(always)]
     fn take_turn(&mut self, to: u64, budget: &mut usize) -> Option<Step> {
         if self.is_sorting {
@@ -341,7 +331,12 @@ impl<T> Wheel<T> {
         let turn = self.slots.next_turn();
         // Nothing is due at the end of time: see `Wheel::reschedule`.
         if turn.start > to || turn.start == Tick::MAX.0 {
-            return Some(self.end_pass(to, turn.start));
+            (self.slots.now, self.slots.known) = (to, turn);
+            self.ended = (self.pass.0, to);
+            if self.entries.is_empty(OVERDUE) {
+                self.slots.next = turn.start;
+            }
+            return Some(Step::Done);
         } else if *budget == 0 {
             return Some(Step::Paused);
         }
@@ -358,7 +353,7 @@ impl<T> Wheel<T> {
             self.slots.now = deadline.0;
             return Some(Step::Due(sole));
         }
-        if turn.level == 0 || usize::from(turn.level) == self.geometry().levels() {
+        if turn.level == 0 || turn.level as usize == self.geometry().levels() {
             // Those beyond all levels that are due later are linked again like postponed ones.
             self.is_sorting |= self.take_unsorted(turn.list);
             self.ahead = self.entries.links(turn.list).prev;

@@ -162,8 +162,8 @@ impl<T> Wheel<T> {
         let next = self.slots.next_turn();
         let next = (next.lists != 0).then_some((next.start, next.list));
         assert_eq!(next, turns.first().copied());
-        if self.slots.is_exact && self.slots.next != 0 {
-            assert_eq!(self.slots.next, self.slots.next_turn().start);
+        if self.slots.known.lists != 0 && self.slots.next != 0 {
+            assert_eq!(self.slots.next, self.slots.known.start);
         }
         // What is left at the end of time is never due.
         let reached = self.slots.now.min(u64::MAX - 1);

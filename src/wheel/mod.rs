@@ -463,12 +463,8 @@ impl<T> Wheel<T> {
     /// ```
     #[must_use]
     pub fn next_wakeup(&self) -> Option<Tick> {
-        let (now, next) = (self.slots.now, self.slots.next);
-        // At the end of time, there may be a turn or none.
-        if self.slots.is_exact && now < next && next < Tick::MAX.0 {
-            return Some(Tick(next));
-        }
-        let has_due = self.is_firing() || !self.entries.is_empty(OVERDUE);
+        let may_have_due = self.slots.next == 0;
+        let has_due = may_have_due && (self.is_firing() || !self.entries.is_empty(OVERDUE));
         if has_due { Some(self.now()) } else { self.next_slot() }
     }
 

@@ -40,9 +40,9 @@ pub(super) struct Slots {
     /// No slot has its turn before this tick, and no timer is due. During a pass, and while
     /// a timer is overdue, it is 0.
     pub(super) next: u64,
-    /// Whether a slot has its turn at `next`, unless that is 0 or the end of time. After a list
-    /// has become empty, that is not known.
-    pub(super) is_exact: bool,
+    /// The next turn. Without lists if it is not known, because a list has become occupied or
+    /// empty since the last pass.
+    pub(super) known: Turn,
     /// The lists of deadlines, by the highest bit in which a deadline differs from now.
     rows: [Row; 64],
     /// A bit for each list of the storage up to those of the last level.
@@ -86,7 +86,7 @@ pub(super) struct Turn {
     pub(super) start: u64,
     /// The last tick of the slot.
     pub(super) last: u64,
-    pub(super) level: u8,
+    pub(super) level: u32,
     /// The first of the slot's lists that has an entry.
     pub(super) list: EntryIndex,
     /// The bits of the slot's lists that have an entry.
@@ -127,7 +127,7 @@ impl Slots {
             geometry,
             now,
             next: u64::MAX,
-            is_exact: true,
+            known: Turn::NEVER,
             rows,
             summaries: [0; SUMMARIES],
             words: words.into_boxed_slice(),
@@ -168,6 +168,7 @@ impl Slots {
             self.beyond = if self.is_occupied(first) { self.beyond.min(start) } else { start };
             // An earlier one brings the turn of an occupied list forward, too.
             self.next = self.next.min(start);
+            self.known.lists = 0;
             return (first, start);
         }
         let parts = self.word_of(first).parts;
@@ -201,6 +202,7 @@ impl Slots {
     #[inline(always)]
     pub(super) fn occupy(&mut self, list: EntryIndex, start: u64) {
         self.next = self.next.min(start);
+        self.known.lists = 0;
         self.mark(list);
     }
 
@@ -220,7 +222,7 @@ impl Slots {
     #[inline(always)]
     pub(super) fn vacate(&mut self, list: EntryIndex, lists: u64) {
         let index = (list.index() / PER_WORD) as usize;
-        self.is_exact = false;
+        self.known.lists = 0;
         if let Some(word) = self.words.get_mut(index) {
             word.occupied &= !lists;
             if word.occupied == 0 {
@@ -232,6 +234,9 @@ impl Slots {
     /// Returns the next turn, or [`Turn::NEVER`] if no slot is occupied.
     #[inline(always)]
     pub(super) fn next_turn(&self) -> Turn {
+        if self.known.lists != 0 {
+            return self.known;
+        }
         let mut index = 0;
         while index < self.words.len() {
             match self.summaries[index / 64 % SUMMARIES] {
@@ -259,7 +264,7 @@ impl Slots {
         };
         // All bits up to that of the slot's last part.
         let lists = occupied & u64::MAX >> (63 - (bit | (parts - 1)));
-        Turn { start, last, level, list, lists }
+        Turn { start, last, level: level.into(), list, lists }
     }
 
     /// Returns the first tick of a list's slot, which is in the present rotation of its level.
@@ -312,6 +317,9 @@ mod tests {
                 let id = wheel.schedule_at(stays, ());
                 let wakeup = wheel.next_wakeup();
                 let other = wheel.schedule_at(goes, ());
+                // At the end of a pass, the next turn is known.
+                wheel.schedule_at(Tick(1), ());
+                assert_eq!(wheel.advance(Tick(1), 9, |_, _| ()), Advance::Done);
                 assert_eq!(wheel.cancel(other), Some(()));
                 assert_eq!(wheel.next_wakeup(), wakeup, "{size} {stays:?} {goes:?}");
                 assert_eq!(wheel.cancel(id), Some(()));
@@ -324,7 +332,7 @@ mod tests {
     fn a_turn_takes_no_list_of_the_next_slot() {
         let mut wheel = Wheel::new(64);
         // The last part of one slot, and the first one of the next.
-        [127, 127, 128].iter().for_each(|&tick| _ = wheel.schedule_at(Tick(tick), ()));
+        [127, 127, 128, 128].iter().for_each(|&tick| _ = wheel.schedule_at(Tick(tick), ()));
         for to in [64, 200] {
             assert_eq!(wheel.advance(Tick(to), 9, |_, _| ()), Advance::Done);
         }
