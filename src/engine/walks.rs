@@ -153,8 +153,7 @@ impl<T> Engine<T> {
     /// peak, or now and then if peaks move from thread to thread.
     ///
     /// What lies before the last timer stays. Records of repeating, named, reported and other
-    /// such timers are given back when a shard has none of them left. After a shutdown,
-    /// a shard keeps its entries until it has no timers and no reports left.
+    /// such timers are given back when a shard has none of them left.
     ///
     /// # Cost
     /// Grows with the largest number of timers live since the last call. A hold

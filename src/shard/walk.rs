@@ -199,7 +199,8 @@ impl<T> Shard<T> {
     /// Passes a bounded number of the vacant entries behind the last timer. Returns whether
     /// their memory was given back.
     pub(crate) fn shrink_some(&mut self, most: usize) -> bool {
-        // The lists of a closed shard may contain vacant entries.
-        self.phase == Phase::Closed || self.wheel.entries.trim_some(&mut { most })
+        // In a closed shard, they may still be on the lists that their timers were on, and are
+        // taken off them like those on the list of vacant entries.
+        self.wheel.entries.trim_some(&mut { most })
     }
 }

@@ -17,8 +17,8 @@
 //!
 //! All unsafe code of the wheels is in this file. It rests on one rule: an [`EntryIndex`]
 //! that a caller uses came from the same storage, and no entry was cut off since that holds
-//! it. Storages are cut off only at vacant entries, to which no list of timers leads. What takes
-//! any index, `entry_at` and `before`, compares it with the end of the storage.
+//! it. Storages are cut off only at vacant entries, which are taken off their lists first. What
+//! takes any index, `entry_at` and `before`, compares it with the end of the storage.
 
 use alloc::alloc::{Layout, handle_alloc_error};
 use alloc::collections::BTreeMap;

@@ -39,6 +39,19 @@ fn who_walks_meanwhile_sees_each_timer_once() {
 }
 
 #[test]
+fn after_a_shutdown_a_shard_keeps_no_more_than_reports_need() {
+    let (engine, _clock) = Engine::builder().shards(1).start_virtual().unwrap();
+    let new = bytes(&engine);
+    let schedule = |timer| engine.schedule(timer).unwrap();
+    let reported = schedule(Timer::at(Time::MAX, 0).reported());
+    (1..COUNT).for_each(|n| _ = schedule(Timer::at(Time::from_millis(n % 100), n)));
+    assert_eq!(engine.shutdown().len() as u64, COUNT);
+    engine.shrink();
+    assert!(bytes(&engine) <= new + 1_024);
+    assert_eq!(engine.reports().recv().unwrap().id, reported);
+}
+
+#[test]
 fn a_shard_that_becomes_empty_gives_its_memory_back_by_itself() {
     let (engine, clock) = Engine::builder().shards(1).start_virtual().unwrap();
     let new = bytes(&engine);
