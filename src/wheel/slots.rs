@@ -340,6 +340,17 @@ mod tests {
     }
 
     #[test]
+    fn a_lone_timer_that_was_moved_to_the_next_slot_waits_for_its_turn() {
+        for size in [10, 64] {
+            let mut wheel = Wheel::new(size);
+            let [_, moved] = [6, 5].map(|tick| wheel.schedule_at(Tick(tick), tick));
+            assert!(wheel.reschedule(moved, Tick(6)));
+            // The older one goes first.
+            assert_eq!(wheel.pop_due(Tick(6)).map(|expired| expired.payload), Some(6));
+        }
+    }
+
+    #[test]
     fn the_end_of_a_pass_leaves_all_later_turns() {
         for size in [64, 256, 4_096, 65_535] {
             let ticks = [0, 1 << 40, 1 << 57, u64::MAX - 1].map(Tick);
