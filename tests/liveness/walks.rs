@@ -1,6 +1,7 @@
 //! Calls that walk through all timers, or very many, keep no other caller
 //! waiting for long, and cost no more than their answer needs.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -195,6 +196,17 @@ fn others_schedule_under_a_name_while_it_is_looked_up() {
 fn others_schedule_while_all_are_cancelled() {
     let all = |it: &Engine<u32>| it.cancel_all().len();
     others_go_on(many, schedule, |it| assert!(all(it) >= MANY as usize));
+}
+
+#[test]
+fn others_go_on_while_many_are_cancelled() {
+    let ids = RefCell::default();
+    let set_up = || {
+        let (engine, all) = engine_with(MANY, None);
+        ids.replace(all);
+        engine
+    };
+    others_go_on(set_up, ask, |it| assert_eq!(it.cancel_many(&ids.borrow()).len(), MANY as usize));
 }
 
 /// A shutdown refuses first and walks afterwards; whatever was accepted is returned.

@@ -105,7 +105,8 @@ fn a_unique_name_is_taken_by_any_live_timer_until_it_ends() {
         let due = engine.queue(0).recv().unwrap();
         assert!(!is_free(), "a worker has a firing");
         // The last firing, which may end by itself, does not count as cancelled.
-        let other = engine.schedule(Timer::after(second, ()).named("flush")).unwrap();
+        let renamed = Timer::after(second, ()).unique("other").named("flush");
+        let other = engine.schedule(renamed).unwrap();
         let answers = engine.cancel_by_name("flush", 1);
         assert!(answers == [(id, Cancel::Running), (other, Cancel::Cancelled(()))]);
         assert!(!is_free(), "the last firing is still running");

@@ -73,6 +73,22 @@ fn between_two_holds_timers_are_cancelled_taken_and_moved_and_end_once() {
     assert!(ids.iter().all(|&id| engine.cancel(id) == Cancel::Gone));
 }
 
+/// An edge-triggered loop that has heard of the end may have found that timers were left.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_shutdown_that_ends_timers_after_another_calls_the_loop_again() {
+    use std::{fs::File, io::Read, os::fd::AsFd};
+    let (engine, driver) = Engine::builder().start_driven().unwrap();
+    let mut calls = File::from(driver.as_fd().try_clone_to_owned().unwrap());
+    let mut is_called = || calls.read(&mut [0; 8]).is_ok();
+    engine.schedule(Timer::after(MS, 0)).unwrap();
+    // By a thread whose walk has left this timer to us.
+    engine.core.alarm.stop(|| ());
+    assert!(is_called() && !is_called());
+    assert_eq!(engine.shutdown().len(), 1);
+    assert!(is_called());
+}
+
 #[test]
 fn the_last_one_is_found_however_far_behind_it_is() {
     let (engine, _clock) = Engine::builder().shards(1).start_virtual().unwrap();

@@ -1,5 +1,6 @@
 //! Snapshots of an engine that is full, large, or behind.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -44,10 +45,21 @@ fn the_counts_of_all_shards_are_added_up() {
         engine.schedule(last.reported()).unwrap();
     }
     clock.advance(SECOND);
-    engine.queue(0).try_iter().for_each(drop);
-    let Snapshot { lateness, lateness_at_start, durations, reports, .. } = engine.snapshot();
-    let counts = [lateness, lateness_at_start, durations].map(|it| it.count());
-    assert_eq!((counts, reports), ([50; 3], 50));
+    // They are found due in time, and taken late.
+    clock.advance(2 * SECOND);
+    let fail = |firing| {
+        drop(catch_unwind(AssertUnwindSafe(|| {
+            let _firing = firing;
+            resume_unwind(Box::new(()))
+        })))
+    };
+    engine.queue(0).try_iter().for_each(fail);
+    let Snapshot { lateness, lateness_at_start, durations, reports, ledger, .. } =
+        engine.snapshot();
+    let counts = [lateness, lateness_at_start, durations]
+        .map(|it| (it.count(), it.quantile(1.0) > Some(SECOND)));
+    assert_eq!(counts, [(50, false), (50, true), (50, false)]);
+    assert_eq!((reports, ledger.failed), (50, 50));
 }
 
 #[test]

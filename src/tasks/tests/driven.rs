@@ -57,6 +57,9 @@ fn tasks_beyond_the_budget_put_no_loop_behind() {
     assert_eq!(delays(&timers, &driver), RUNS_AT_ONCE);
     assert_eq!(driver.process_due(9), Advance::Done);
     assert_eq!(delays(&timers, &driver), (Duration::ZERO, None));
+    // Tasks that are late in the wrong order have to be sorted, which costs none of the budget.
+    (1..51).for_each(|n| _ = timers.run_at(Time::from_secs(99 - n), || ()).unwrap());
+    assert_eq!(driver.process_due(50), Advance::Done);
 }
 
 #[test]
