@@ -51,7 +51,7 @@ const CALLS: [Call; 24] = [
     },
     Call { name: "engine: cancel and schedule", instructions: 199, run: engine_pair },
     Call { name: "engine: postpone", instructions: 97, run: engine_postpone },
-    Call { name: "engine: disarm and arm", instructions: 171, run: engine_reuse },
+    Call { name: "engine: disarm and arm", instructions: 166, run: engine_reuse },
     Call {
         name: "engine: schedule, expire and take",
         // There are four timers per tick, and an advance visits every shard.

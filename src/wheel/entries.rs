@@ -345,16 +345,14 @@ impl<T> Entries<T> {
     /// the index in the id.
     pub(super) fn find(&self, (word, index): (u64, u64)) -> Option<EntryIndex> {
         let at = self.entry_at(index)?;
-        let is_same = self.get(at).stamp.word() == word;
-        is_same.then_some(at)
+        (self.get(at).stamp.word() == word).then_some(at)
     }
 
     /// Does so if the timer isn't at the index in the id.
     #[cold]
     pub(super) fn find_moved(&self, (word, index): (u64, u64)) -> Option<EntryIndex> {
-        let &(own, at) = self.moved.get(&word)?;
-        // Another wheel's id has a larger number here.
-        (u64::from(own) == index).then_some(at)
+        // Another wheel's id has a larger index.
+        self.moved.get(&word).filter(|&&(own, _)| index == own.into()).map(|&(_, at)| at)
     }
 
     /// Returns whether a timer isn't at the index in its id.
@@ -404,7 +402,7 @@ impl<T> Entries<T> {
     /// Stores a timer in a vacant entry.
     pub(super) fn fill(&mut self, vacant: EntryIndex, deadline: u64, stamp: Stamp, payload: T) {
         self.live += 1;
-        // SAFETY: the entry was vacant, so nothing is overwritten that needs dropping.
+        // SAFETY: as in `get_mut`. The entry was vacant, so nothing in it needs dropping.
         let entry = unsafe { &mut *self.entry(vacant) };
         entry.header = Header { stamp, deadline };
         entry.payload.write(payload);
@@ -459,9 +457,12 @@ impl<T> Entries<T> {
     /// Lends the links of any entry or head, one at a time. Where several are stored to, the block
     /// is found once: a compiler can't know that no store moves it.
     pub(super) fn links_mut<'a>(&'a mut self) -> impl Fn(EntryIndex) -> &'a mut Links {
-        let start = self.start;
-        // SAFETY: as above. Nothing else uses the storage while it is borrowed.
-        move |at| unsafe { &mut *start.add(at.0 as usize).cast() }
+        let (start, end) = (self.start, self.first + self.used);
+        move |at| {
+            debug_assert!(at.0 < end);
+            // SAFETY: as above. Nothing else uses the storage while it is borrowed.
+            unsafe { &mut *start.add(at.0 as usize).cast() }
+        }
     }
 
     /// Returns the entry before this one, on whatever list it is. If it was cut off, returns it.
@@ -639,8 +640,7 @@ impl<T> Entries<T> {
         assert_eq!(moved.count(), self.moved.len());
         for at in self.all_timers() {
             let words = (self.get(at).stamp.word(), self.index_in_id(at).into());
-            let found = self.find(words).or(self.find_moved(words));
-            assert_eq!(found, Some(at));
+            assert_eq!(self.find(words).or(self.find_moved(words)), Some(at));
         }
     }
 }

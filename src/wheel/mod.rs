@@ -463,8 +463,7 @@ impl<T> Wheel<T> {
     /// ```
     #[must_use]
     pub fn next_wakeup(&self) -> Option<Tick> {
-        let may_have_due = self.slots.next == 0;
-        let has_due = may_have_due && (self.is_firing() || !self.entries.is_empty(OVERDUE));
+        let has_due = self.slots.next == 0 && (self.is_firing() || !self.entries.is_empty(OVERDUE));
         if has_due { Some(self.now()) } else { self.next_slot() }
     }
 
